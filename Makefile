@@ -1,0 +1,60 @@
+# Every target builds the environment it needs, once, in .venv.
+# Only python3 (3.11 or newer), pip and make are required.
+
+PYTHON ?= python3
+ARGS ?=
+BENCHMARKS ?= benchmarks/core.py
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# What each environment installs: .venv/.stamp-NAME stands for patternfold[EXTRAS_NAME].
+EXTRAS_demo := demo
+EXTRAS_test := test
+EXTRAS_dev := dev
+EXTRAS_bench := bench,test
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PRECIOUS: $(VENV)/.stamp-%
+.PHONY: help demo test check format bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.stamp-demo  ## run the demonstration
+	$(BIN)/python -m patternfold.demo $(ARGS)
+
+test: $(VENV)/.stamp-test  ## run the tests (ARGS="-n 2 -m 'not slow'" is passed to pytest)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.stamp-dev  ## check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+format: $(VENV)/.stamp-dev  ## format the code and apply the safe lint fixes
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.stamp-bench  ## run the benchmarks (BENCHMARKS="file ..." to choose)
+	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python $$file $(ARGS); done
+
+clean:  ## remove the environment, caches and build outputs
+	rm -rf $(VENV) build dist demo-output .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/.stamp-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "patternfold needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "Name another one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Creating $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.stamp-%: pyproject.toml $(VENV)/.stamp-venv
+	@echo "Installing patternfold[$(EXTRAS_$*)] into $(VENV), once; this may take a few minutes ..."
+	@$(PIP) install --editable '.[$(EXTRAS_$*)]'
+	@touch $@

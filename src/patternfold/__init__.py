@@ -1,0 +1,36 @@
+"""Learn patterns from unaligned images: pattern transformation manifolds."""
+
+from patternfold._version import __version__
+from patternfold.box import Box
+from patternfold.dictionary import AtomDictionary, CustomDictionary
+from patternfold.grid import Grid
+from patternfold.mothers import CustomMother, Gaussian, InverseMultiquadric
+from patternfold.pattern import Pattern
+from patternfold.transformations import (
+    Affine,
+    CustomTransformation,
+    RotationTranslation,
+    RotationTranslationScaling,
+    Scaling,
+    Similarity,
+    Translation,
+)
+
+__all__ = [
+    "Affine",
+    "AtomDictionary",
+    "Box",
+    "CustomDictionary",
+    "CustomMother",
+    "CustomTransformation",
+    "Gaussian",
+    "Grid",
+    "InverseMultiquadric",
+    "Pattern",
+    "RotationTranslation",
+    "RotationTranslationScaling",
+    "Scaling",
+    "Similarity",
+    "Translation",
+    "__version__",
+]

@@ -1,0 +1,108 @@
+"""Checks of user input: every message names the argument, its value and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
+    """Build the error for a name that is not listed, with the nearest listed one."""
+    known = sorted(known)
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return ValueError(f"{kind}={name!r} is not known.{hint} Known: {', '.join(map(repr, known))}.")
+
+
+def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """Return ``table[name]`` or raise an error that suggests the near match."""
+    if name not in table:
+        raise unknown_name(kind, name, table)
+    return table[name]
+
+
+def as_floats(name: str, value: Any) -> np.ndarray:
+    """Return ``value`` as a float array (float32 and float64 are kept) without NaN or infinity."""
+    try:
+        array = np.asarray(value)
+        if array.dtype not in (np.float32, np.float64):
+            # Small integers (pixels) are exact in float32; everything else deserves float64.
+            small = array.dtype.kind in "bu" or array.dtype in (np.int8, np.int16, np.float16)
+            array = array.astype(np.float32 if small else np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(value).__name__}."
+        ) from error
+    require_finite(name, array)
+    return array
+
+
+def require_finite(name: str, array: np.ndarray) -> None:
+    """Refuse NaN and infinity, and say where the first one is."""
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        kind = "NaN" if np.isnan(array[where]) else "infinity"
+        raise ValueError(
+            f"{name} contains {kind} at index {where}; replace such values, "
+            "for example with numpy.nan_to_num, or leave out that row."
+        )
+
+
+def as_parameters(name: str, value: Any, names: tuple[str, ...]) -> np.ndarray:
+    """Return parameter vectors as an (N, d) array; a single vector becomes one row."""
+    array = as_floats(name, value)
+    if array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise ValueError(
+            f"{name} has shape {np.shape(value)}; expected (N, {len(names)}), "
+            f"one row ({', '.join(names)}) per image."
+        )
+    return array
+
+
+def image_shape_of(n_pixels: int) -> tuple[int, int]:
+    """Guess the shape of flattened images: a square where possible, else a single row."""
+    side = math.isqrt(n_pixels)
+    return (side, side) if side * side == n_pixels else (1, n_pixels)
+
+
+def as_images(
+    images: Any, image_shape: tuple[int, int] | None = None, name: str = "images"
+) -> tuple[np.ndarray, tuple[int, int]]:
+    """Return images as flat rows (N, n) and their shape (H, W).
+
+    Accepts (N, H, W), or (N, H*W) rows with ``image_shape``; without it, rows are taken as
+    square images where their length is a square number and as single rows of pixels otherwise.
+    """
+    array = as_floats(name, images)
+    if array.ndim == 3:
+        shape = (array.shape[1], array.shape[2])
+    elif array.ndim == 2:
+        shape = image_shape_of(array.shape[1]) if image_shape is None else tuple(image_shape)
+    else:
+        raise ValueError(
+            f"{name} has shape {array.shape}; expected (N, H, W), or (N, H*W) with image_shape. "
+            f"For a single image pass {name}[None]."
+        )
+    if image_shape is not None and (len(tuple(image_shape)) != 2 or min(image_shape) < 1):
+        raise ValueError(f"image_shape={image_shape!r} must be two positive integers (H, W).")
+    if array.ndim == 3 and image_shape is not None and shape != tuple(image_shape):
+        raise ValueError(
+            f"image_shape={tuple(image_shape)} but {name} holds images of shape {shape}; "
+            "resize them, or leave image_shape out."
+        )
+    n_pixels = int(np.prod(array.shape[1:]))
+    if math.prod(shape) != n_pixels:
+        raise ValueError(
+            f"image_shape={shape} has {math.prod(shape)} pixels but {name} has {n_pixels} features."
+        )
+    if n_pixels == 0:
+        raise ValueError(f"{name} has shape {array.shape}: images without pixels.")
+    return array.reshape(len(array), n_pixels), shape

@@ -1,0 +1,129 @@
+"""Sums of atoms inside compiled code: padded arrays, one loop over atoms.
+
+A pattern of K atoms at P points costs K·P evaluations of the mother function. The loop runs
+over atoms with all points at once, so that no array of size K·P ever exists, and its number of
+turns is data, not shape: a pattern that grows reuses the compiled code until its padding is full.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from patternfold.dictionary import AbstractDictionary
+from patternfold.mothers import AbstractMother
+
+Points = Float[Array, "*p"]
+
+# Atoms per turn of the rendering loop: more keep the sum in registers for longer, at the price
+# of compile time. The field has three sums, which XLA's CPU backend fuses well one atom at a time.
+BLOCK = 4
+
+
+class Atoms(eqx.Module):
+    """Coefficients c and parameters γ of a sum of atoms, padded with atoms of coefficient 0."""
+
+    coef: Float[Array, " K"]
+    gamma: Float[Array, "K s"]
+    count: Int[Array, ""]
+    mother: AbstractMother
+    dictionary: AbstractDictionary
+
+
+def padded_size(n_atoms: int) -> int:
+    """Smallest of 8, 32, 128, ... that holds ``n_atoms``."""
+    size = 8
+    while size < n_atoms:
+        size *= 4
+    return size
+
+
+def pad_atoms(coef: np.ndarray, gamma: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Append atoms of coefficient 0 with harmless parameters."""
+    missing = size - len(coef)
+    return np.pad(coef, (0, missing)), np.pad(gamma, ((0, missing), (0, 0)), constant_values=1.0)
+
+
+def make_atoms(
+    coef: np.ndarray,
+    gamma: np.ndarray,
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    dtype: Any,
+) -> Atoms:
+    """Pad a sum of atoms and hand it to JAX."""
+    padded_coef, padded_gamma = pad_atoms(coef, gamma, padded_size(len(coef)))
+    return Atoms(
+        jnp.asarray(padded_coef, dtype),
+        jnp.asarray(padded_gamma, dtype),
+        jnp.asarray(len(coef), jnp.int32),
+        mother,
+        dictionary,
+    )
+
+
+def evaluate_atom(
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    gamma: Float[Array, " s"],
+    x: Points,
+    y: Points,
+) -> Points:
+    """φ_γ(x, y) = φ(b(γ, x, y))."""
+    return mother(*dictionary.coordinates(gamma, x, y))
+
+
+def atom_field(
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    gamma: Float[Array, " s"],
+    x: Points,
+    y: Points,
+) -> tuple[Points, Points, Points]:
+    """φ_γ and its gradient in (x, y), by the chain rule through b."""
+    value, du, dv = mother.field(*dictionary.coordinates(gamma, x, y))
+    (ux, uy), (vx, vy) = dictionary.jacobian(gamma, x, y)
+    return value, du * ux + dv * vx, du * uy + dv * vy
+
+
+def atom_derivatives(
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    gamma: Float[Array, " s"],
+    x: Points,
+    y: Points,
+) -> tuple[Points, list[Points]]:
+    """φ_γ and its derivatives ∂φ_γ/∂γ_k for every k."""
+    value, du, dv = mother.field(*dictionary.coordinates(gamma, x, y))
+    u_gamma, v_gamma = dictionary.derivatives(gamma, x, y)
+    return value, [du * a + dv * b for a, b in zip(u_gamma, v_gamma, strict=True)]
+
+
+def evaluate(atoms: Atoms, x: Points, y: Points) -> Points:
+    """p(x, y) = Σ_j c_j φ_γj(x, y)."""
+
+    def block(i: Int[Array, ""], total: Points) -> Points:
+        for k in range(BLOCK):
+            j = i * BLOCK + k
+            phi = evaluate_atom(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
+            total = total + atoms.coef[j] * phi
+        return total
+
+    n_blocks = (atoms.count + BLOCK - 1) // BLOCK
+    return jax.lax.fori_loop(0, n_blocks, block, jnp.zeros_like(x))
+
+
+def evaluate_field(atoms: Atoms, x: Points, y: Points) -> tuple[Points, Points, Points]:
+    """p and its gradient (p_x, p_y) in one pass over the atoms."""
+
+    def add(j: Int[Array, ""], totals: tuple[Points, ...]) -> tuple[Points, ...]:
+        parts = atom_field(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
+        return tuple(t + atoms.coef[j] * part for t, part in zip(totals, parts, strict=True))
+
+    zero = jnp.zeros_like(x)
+    return jax.lax.fori_loop(0, atoms.count, add, (zero, zero, zero))

@@ -1,0 +1,28 @@
+"""Settings shared by all tests: strict JAX promotion, fixed seeds, no display."""
+
+import random
+from collections.abc import Iterator
+
+import jax
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+@pytest.fixture(autouse=True)
+def rng() -> np.random.Generator:
+    """Seed the global generators, which third-party code may use, and return a local one."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(params=[np.float32, np.float64], ids=["float32", "float64"])
+def dtype(request: pytest.FixtureRequest) -> Iterator[np.dtype]:
+    """Run the test in both precisions; 64-bit arrays are enabled for float64 only."""
+    with jax.enable_x64(request.param is np.float64):
+        yield np.dtype(request.param)
