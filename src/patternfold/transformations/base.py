@@ -54,6 +54,18 @@ class AbstractTransformation(eqx.Module):
     ) -> tuple[Points, Points]:
         """Map pattern coordinates to image coordinates: the inverse of `coordinates`."""
 
+    @abstractmethod
+    def tangent_products(
+        self,
+        lam: Float[Array, " d"],
+        x: Float[Array, " n"],
+        y: Float[Array, " n"],
+        along_x: Float[Array, " n"],
+        along_y: Float[Array, " n"],
+        w: Float[Array, " n"],
+    ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+        """Return TᵀT, the manifold's metric, and Tᵀw, given ∇p at the warped pixels."""
+
     def with_bounds(self: Self, bounds: Mapping[str, tuple[float, float]]) -> Self:
         """Return the same family on a smaller or larger Λ."""
         if not bounds:
@@ -120,6 +132,32 @@ class AbstractAffineTransformation(AbstractTransformation):
         """Map pattern coordinates to image coordinates, F (x', y') + t."""
         f, t = self.linear(lam), self.shift(lam)
         return f[0, 0] * x + f[0, 1] * y + t[0], f[1, 0] * x + f[1, 1] * y + t[1]
+
+    def tangent_products(
+        self,
+        lam: Float[Array, " d"],
+        x: Float[Array, " n"],
+        y: Float[Array, " n"],
+        along_x: Float[Array, " n"],
+        along_y: Float[Array, " n"],
+        w: Float[Array, " n"],
+    ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+        """Return TᵀT and Tᵀw from moments of ∇p.
+
+        Every tangent is a combination of the six images p_x'·(x, y, 1), p_y'·(x, y, 1), whatever
+        d is: their inner products, the second moments of ∇p, are all that the pixels are for.
+        """
+        e = jnp.stack([x, y, jnp.ones_like(x)])
+        pairs = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+        monomials = jnp.stack([e[i] * e[j] for i, j in pairs])
+        squares = jnp.stack([along_x * along_x, along_x * along_y, along_y * along_y])
+        moments = squares @ monomials.T
+        place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+        xx, xy, yy = moments[0][place], moments[1][place], moments[2][place]
+        metric = jnp.block([[xx, xy], [xy, yy]])
+        along_w = (jnp.stack([along_x * w, along_y * w]) @ e.T).reshape(6)
+        slopes = jnp.moveaxis(jax.jacfwd(self.matrix)(lam), -1, 0).reshape(-1, 6)
+        return slopes @ metric @ slopes.T, slopes @ along_w
 
     def compose(self, outer: Float[Array, " d"], inner: Float[Array, " d"]) -> Float[Array, " d"]:
         """Return the λ of A_outer(A_inner(p)): first ``inner``, then ``outer``."""

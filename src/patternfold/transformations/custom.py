@@ -94,3 +94,17 @@ class CustomTransformation(AbstractTransformation):
             )
         x_new, y_new = self.inverse_function(lam, x, y)
         return jnp.broadcast_to(x_new, x.shape), jnp.broadcast_to(y_new, y.shape)
+
+    def tangent_products(
+        self,
+        lam: Float[Array, " d"],
+        x: Float[Array, " n"],
+        y: Float[Array, " n"],
+        along_x: Float[Array, " n"],
+        along_y: Float[Array, " n"],
+        w: Float[Array, " n"],
+    ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+        """Return TᵀT and Tᵀw from the tangent vectors themselves."""
+        dx, dy = self.derivatives(lam, x, y)
+        vectors = along_x[None] * dx + along_y[None] * dy
+        return vectors @ vectors.T, vectors @ w
