@@ -6,6 +6,7 @@ from patternfold.dictionary import AtomDictionary, CustomDictionary
 from patternfold.grid import Grid
 from patternfold.mothers import CustomMother, Gaussian, InverseMultiquadric
 from patternfold.pattern import Pattern
+from patternfold.projection import Projection, align, project, warp
 from patternfold.transformations import (
     Affine,
     CustomTransformation,
@@ -27,10 +28,14 @@ __all__ = [
     "Grid",
     "InverseMultiquadric",
     "Pattern",
+    "Projection",
     "RotationTranslation",
     "RotationTranslationScaling",
     "Scaling",
     "Similarity",
     "Translation",
     "__version__",
+    "align",
+    "project",
+    "warp",
 ]

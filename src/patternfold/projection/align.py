@@ -1,4 +1,4 @@
-"""Resample images into the pattern's frame."""
+"""Resample images: into the pattern's frame (`align`), or as transformed patterns (`warp`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def align(
     transformation: str | AbstractTransformation = "rotation-translation-scaling",
     *,
     image_shape: tuple[int, int] | None = None,
-    shape: tuple[int, int] | None = None,
     interpolation: str = "linear",
     fill: float = 0.0,
 ) -> np.ndarray:
@@ -38,8 +37,6 @@ def align(
         The family a(λ, x, y); it must have an inverse map.
     image_shape : (H, W), optional
         Shape of flattened images.
-    shape : (H, W), optional
-        Shape of the aligned images; that of the images by default.
     interpolation : {"linear", "cubic"}
         Between pixels.
     fill : float, default=0
@@ -52,32 +49,75 @@ def align(
     Examples
     --------
     >>> import numpy as np
-    >>> image = np.zeros((1, 4, 4)); image[0, 1, 3] = 1.0
+    >>> image = np.zeros((1, 4, 4))
+    >>> image[0, 1, 3] = 1.0
     >>> align(image, [[0.5, 0.0]], "translation")[0, 1].tolist()
     [0.0, 0.0, 1.0, 0.0]
     """
+    return _resample(
+        _inverse_coordinates, images, parameters, transformation, image_shape, interpolation, fill
+    )
+
+
+def warp(
+    images: Any,
+    parameters: Any,
+    transformation: str | AbstractTransformation = "rotation-translation-scaling",
+    *,
+    image_shape: tuple[int, int] | None = None,
+    interpolation: str = "linear",
+    fill: float = 0.0,
+) -> np.ndarray:
+    """Transform images as if they were patterns, U_λ(u): the opposite of `align`.
+
+    Parameters and result as in `align`.
+    """
+    return _resample(
+        _coordinates, images, parameters, transformation, image_shape, interpolation, fill
+    )
+
+
+def _resample(
+    coordinates: Any,
+    images: Any,
+    parameters: Any,
+    transformation: str | AbstractTransformation,
+    image_shape: tuple[int, int] | None,
+    interpolation: str,
+    fill: float,
+) -> np.ndarray:
+    """Sample each image where ``coordinates`` sends the pixels of the grid."""
     family = as_transformation(transformation)
     order = lookup("interpolation", interpolation, _ORDERS)
-    rows, image_shape = as_images(images, image_shape)
+    rows, shape = as_images(images, image_shape)
     lam = as_parameters("parameters", parameters, family.parameters.names)
     if len(lam) != len(rows):
         raise ValueError(f"parameters has {len(lam)} rows but there are {len(rows)} images.")
-    grid, target = Grid(*image_shape), Grid(*(shape or image_shape))
-    dtype = working_dtype(rows)
-    aligned = np.empty((len(rows), *target.shape), dtype)
+    grid, dtype = Grid(*shape), working_dtype(rows)
+    result = np.empty((len(rows), *shape), dtype)
     with precision(dtype):
-        x, y = target.x.astype(dtype), target.y.astype(dtype)
-        for i, (row, one) in enumerate(zip(rows, lam.astype(dtype), strict=True)):
-            column, line = _to_pixels(grid, *_inverse_coordinates(family, one, x, y))
+        x, y = grid.x.astype(dtype), grid.y.astype(dtype)
+        for row, one, output in zip(rows, lam.astype(dtype), result, strict=True):
+            x_new, y_new = coordinates(family, one, x, y)
+            column = np.asarray(x_new) / grid.pixel + (grid.width - 1) / 2
+            line = np.asarray(y_new) / grid.pixel + (grid.height - 1) / 2
             ndimage.map_coordinates(
-                row.reshape(grid.shape),
-                [line, column],
-                output=aligned[i].reshape(-1),
+                row.reshape(shape).astype(dtype, copy=False),
+                np.stack([line, column]),
+                output=output.reshape(-1),
                 order=order,
-                mode="constant",
+                # Unlike "constant", this fades to the fill value over the last half pixel.
+                mode="grid-constant",
                 cval=fill,
             )
-    return aligned
+    return result
+
+
+@jax.jit
+def _coordinates(
+    transformation: AbstractTransformation, lam: Any, x: Any, y: Any
+) -> tuple[Any, Any]:
+    return transformation.coordinates(lam, x, y)
 
 
 @jax.jit
@@ -85,10 +125,3 @@ def _inverse_coordinates(
     transformation: AbstractTransformation, lam: Any, x: Any, y: Any
 ) -> tuple[Any, Any]:
     return transformation.inverse_coordinates(lam, x, y)
-
-
-def _to_pixels(grid: Grid, x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Column and row indices, with fractions, of points in the plane."""
-    column = np.asarray(x) / grid.pixel + (grid.width - 1) / 2
-    row = np.asarray(y) / grid.pixel + (grid.height - 1) / 2
-    return column, row
