@@ -7,6 +7,7 @@ turns is data, not shape: a pattern that grows reuses the compiled code until it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -20,9 +21,9 @@ from patternfold.mothers import AbstractMother
 
 Points = Float[Array, "*p"]
 
-# Atoms per turn of the rendering loop: more keep the sum in registers for longer, at the price
-# of compile time. The field has three sums, which XLA's CPU backend fuses well one atom at a time.
-BLOCK = 4
+# Atoms per turn of a loop: the sums are read and written once per turn. More than two gain little,
+# and compiling takes longer.
+BLOCK = 2
 
 
 class Atoms(eqx.Module):
@@ -58,13 +59,9 @@ def make_atoms(
 ) -> Atoms:
     """Pad a sum of atoms and hand it to JAX."""
     padded_coef, padded_gamma = pad_atoms(coef, gamma, padded_size(len(coef)))
-    return Atoms(
-        jnp.asarray(padded_coef, dtype),
-        jnp.asarray(padded_gamma, dtype),
-        jnp.asarray(len(coef), jnp.int32),
-        mother,
-        dictionary,
-    )
+    arrays = (padded_coef.astype(dtype), padded_gamma.astype(dtype), np.int32(len(coef)))
+    device_coef, device_gamma, count = jax.device_put(arrays)
+    return Atoms(device_coef, device_gamma, count, mother, dictionary)
 
 
 def evaluate_atom(
@@ -86,9 +83,8 @@ def atom_field(
     y: Points,
 ) -> tuple[Points, Points, Points]:
     """φ_γ and its gradient in (x, y), by the chain rule through b."""
-    value, du, dv = mother.field(*dictionary.coordinates(gamma, x, y))
-    (ux, uy), (vx, vy) = dictionary.jacobian(gamma, x, y)
-    return value, du * ux + dv * vx, du * uy + dv * vy
+    u, v = dictionary.coordinates(gamma, x, y)
+    return mother.field_through(u, v, dictionary.jacobian(gamma, x, y))
 
 
 def atom_derivatives(
@@ -107,15 +103,11 @@ def atom_derivatives(
 def evaluate(atoms: Atoms, x: Points, y: Points) -> Points:
     """p(x, y) = Σ_j c_j φ_γj(x, y)."""
 
-    def block(i: Int[Array, ""], total: Points) -> Points:
-        for k in range(BLOCK):
-            j = i * BLOCK + k
-            phi = evaluate_atom(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
-            total = total + atoms.coef[j] * phi
-        return total
+    def add(j: Int[Array, ""], total: Points) -> Points:
+        phi = evaluate_atom(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
+        return total + atoms.coef[j] * phi
 
-    n_blocks = (atoms.count + BLOCK - 1) // BLOCK
-    return jax.lax.fori_loop(0, n_blocks, block, jnp.zeros_like(x))
+    return _sum_over_atoms(atoms, add, jnp.zeros_like(x))
 
 
 def evaluate_field(atoms: Atoms, x: Points, y: Points) -> tuple[Points, Points, Points]:
@@ -126,4 +118,16 @@ def evaluate_field(atoms: Atoms, x: Points, y: Points) -> tuple[Points, Points, 
         return tuple(t + atoms.coef[j] * part for t, part in zip(totals, parts, strict=True))
 
     zero = jnp.zeros_like(x)
-    return jax.lax.fori_loop(0, atoms.count, add, (zero, zero, zero))
+    return _sum_over_atoms(atoms, add, (zero, zero, zero))
+
+
+def _sum_over_atoms(atoms: Atoms, add: Callable[[Any, Any], Any], zero: Any) -> Any:
+    """Call ``add(j, total)`` for every atom, `BLOCK` of them per turn of a compiled loop."""
+
+    def block(i: Int[Array, ""], total: Any) -> Any:
+        for k in range(BLOCK):
+            total = add(i * BLOCK + k, total)
+        return total
+
+    n_blocks = (atoms.count + BLOCK - 1) // BLOCK
+    return jax.lax.fori_loop(0, n_blocks, block, zero)

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from patternfold._validation import as_images, as_parameters
 from patternfold.atoms import Atoms, evaluate, evaluate_field
 from patternfold.chunks import map_chunks
+from patternfold.compilation import compiled
 from patternfold.grid import Grid
 from patternfold.pattern import Pattern
 from patternfold.precision import precision, working_dtype
@@ -201,7 +202,7 @@ def tangent_vectors(
     return along_x[:, None, :] * dx + along_y[:, None, :] * dy
 
 
-@jax.jit
+@compiled
 def _render(
     atoms: Atoms,
     transformation: AbstractTransformation,
@@ -212,7 +213,7 @@ def _render(
     return evaluate(atoms, *warped_pixels(transformation, lam, x, y))
 
 
-@jax.jit
+@compiled
 def _field(
     atoms: Atoms,
     transformation: AbstractTransformation,
@@ -223,7 +224,7 @@ def _field(
     return evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
 
 
-@jax.jit
+@compiled
 def _tangents(
     atoms: Atoms,
     transformation: AbstractTransformation,
@@ -235,7 +236,7 @@ def _tangents(
     return tangent_vectors(transformation, lam, x, y, along_x, along_y)
 
 
-@jax.jit
+@compiled
 def _tangent_distance(
     atoms: Atoms,
     transformation: AbstractTransformation,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
 from patternfold._validation import as_floats, as_parameters
 from patternfold.atoms import Atoms, evaluate, evaluate_field, make_atoms
+from patternfold.compilation import compiled
 from patternfold.dictionary import AbstractDictionary, as_dictionary
 from patternfold.grid import Grid
 from patternfold.mothers import AbstractMother, as_mother
 from patternfold.precision import precision, working_dtype
 
-_evaluate = jax.jit(evaluate)
-_evaluate_field = jax.jit(evaluate_field)
+_evaluate = compiled(evaluate)
+_evaluate_field = compiled(evaluate_field)
 
 
 class Pattern(eqx.Module):

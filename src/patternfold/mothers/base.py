@@ -8,6 +8,8 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 Points = Float[Array, "*p"]
+Slopes = Float[Array, "*p"] | Float[Array, ""]
+Jacobian = tuple[tuple[Slopes, Slopes], tuple[Slopes, Slopes]]
 
 
 class AbstractMother(eqx.Module):
@@ -20,6 +22,14 @@ class AbstractMother(eqx.Module):
     @abstractmethod
     def field(self, x: Points, y: Points) -> tuple[Points, Points, Points]:
         """Return (φ, ∂φ/∂x, ∂φ/∂y) in one pass."""
+
+    def field_through(
+        self, u: Points, v: Points, jacobian: Jacobian
+    ) -> tuple[Points, Points, Points]:
+        """Return φ(u, v) and its gradient in (x, y), with ((u_x, u_y), (v_x, v_y)) given."""
+        (ux, uy), (vx, vy) = jacobian
+        value, du, dv = self.field(u, v)
+        return value, du * ux + dv * vx, du * uy + dv * vy
 
 
 class AbstractRadialMother(AbstractMother):
@@ -37,3 +47,11 @@ class AbstractRadialMother(AbstractMother):
         """Return (φ, 2x φ', 2y φ')."""
         value, slope = self.profile(x * x + y * y)
         return value, 2 * x * slope, 2 * y * slope
+
+    def field_through(
+        self, u: Points, v: Points, jacobian: Jacobian
+    ) -> tuple[Points, Points, Points]:
+        """Chain rule through z: one multiplication by φ' for each direction."""
+        (ux, uy), (vx, vy) = jacobian
+        value, slope = self.profile(u * u + v * v)
+        return value, 2 * slope * (u * ux + v * vx), 2 * slope * (u * uy + v * vy)
