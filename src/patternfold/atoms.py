@@ -29,9 +29,9 @@ BLOCK = 2
 class Atoms(eqx.Module):
     """Coefficients c and parameters γ of a sum of atoms, padded with atoms of coefficient 0."""
 
-    coef: Float[Array, " K"]
-    gamma: Float[Array, "K s"]
-    count: Int[Array, ""]
+    coef: Float[Array | np.ndarray, " K"]
+    gamma: Float[Array | np.ndarray, "K s"]
+    count: Int[Array | np.ndarray, ""]
     mother: AbstractMother
     dictionary: AbstractDictionary
 
@@ -45,9 +45,11 @@ def padded_size(n_atoms: int) -> int:
 
 
 def pad_atoms(coef: np.ndarray, gamma: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Append atoms of coefficient 0 with harmless parameters."""
+    """Append copies of the last atom with coefficient 0."""
     missing = size - len(coef)
-    return np.pad(coef, (0, missing)), np.pad(gamma, ((0, missing), (0, 0)), constant_values=1.0)
+    # A copy is finite where the atom itself is: other parameters might lie outside its domain.
+    filler = gamma[-1:] if len(gamma) else np.ones((1, gamma.shape[1]))
+    return np.pad(coef, (0, missing)), np.concatenate([gamma, filler.repeat(missing, axis=0)])
 
 
 def make_atoms(
@@ -57,11 +59,15 @@ def make_atoms(
     dictionary: AbstractDictionary,
     dtype: Any,
 ) -> Atoms:
-    """Pad a sum of atoms and hand it to JAX."""
+    """Pad a sum of atoms for compiled code; NumPy arrays, since handing them over is its task."""
     padded_coef, padded_gamma = pad_atoms(coef, gamma, padded_size(len(coef)))
-    arrays = (padded_coef.astype(dtype), padded_gamma.astype(dtype), np.int32(len(coef)))
-    device_coef, device_gamma, count = jax.device_put(arrays)
-    return Atoms(device_coef, device_gamma, count, mother, dictionary)
+    return Atoms(
+        padded_coef.astype(dtype),
+        padded_gamma.astype(dtype),
+        np.asarray(len(coef), np.int32),
+        mother,
+        dictionary,
+    )
 
 
 def evaluate_atom(

@@ -1,0 +1,69 @@
+"""Helpers shared by the benchmarks: times that survive a busy machine, tables, verdicts."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def call_time(function: Callable[[], Any]) -> float:
+    """Seconds of one call. The function must wait for its result, as all public ones do."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def median_time(function: Callable[[], Any], repeats: int) -> float:
+    """Median seconds of ``repeats`` calls."""
+    return statistics.median(call_time(function) for _ in range(repeats))
+
+
+def compare(
+    functions: Mapping[str, Callable[[], Any]],
+    enough: Callable[[dict[str, float]], bool] = lambda times: True,
+    rounds: int = 6,
+    max_rounds: int = 30,
+    round_seconds: float = 0.2,
+) -> dict[str, float]:
+    """Time several functions side by side: the best of some medians for each.
+
+    The functions take turns, so that a slow spell of the machine meets all of them; the best
+    median is what each does when left alone. Rounds go on, up to ``max_rounds``, until the times
+    are ``enough``: other programs may be busy at first. Call each function once before, to
+    compile it.
+    """
+    repeats = {
+        name: max(3, min(50, int(round_seconds / max(call_time(function), 1e-6))))
+        for name, function in functions.items()
+    }
+    best = dict.fromkeys(functions, float("inf"))
+    for i in range(max_rounds):
+        if i >= rounds and enough(best):
+            break
+        for name, function in functions.items():
+            best[name] = min(best[name], median_time(function, repeats[name]))
+    return best
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns: the first aligned left, the others right."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    for row in (header, *rows):
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def verdict(passed: bool) -> str:
+    """Return PASS or FAIL."""
+    return "PASS" if passed else "FAIL"
+
+
+def machine() -> str:
+    """Describe the machine in a few words."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}"
