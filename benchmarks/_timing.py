@@ -7,6 +7,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -47,6 +48,36 @@ def compare(
         for name, function in functions.items():
             best[name] = min(best[name], median_time(function, repeats[name]))
     return best
+
+
+class OtherLoad:
+    """Context that measures how many cores other programs kept busy meanwhile (Linux only)."""
+
+    cores: float = 0.0
+
+    def __enter__(self) -> OtherLoad:
+        """Start the clocks."""
+        self._start = self._clocks()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Read the clocks again."""
+        wall, busy, own = (b - a for a, b in zip(self._start, self._clocks(), strict=True))
+        self.cores = max(0.0, busy - own) / wall
+
+    def __str__(self) -> str:
+        """Say what it means for the times."""
+        return f"Other programs kept {self.cores:.1f} cores busy during these measurements."
+
+    @staticmethod
+    def _clocks() -> tuple[float, float, float]:
+        """Seconds of wall time, of work on all cores, and of work of this process."""
+        stat = Path("/proc/stat")
+        busy = 0.0
+        if stat.exists():
+            fields = [int(field) for field in stat.read_text().split("\n", 1)[0].split()[1:9]]
+            busy = (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+        return time.perf_counter(), busy, time.process_time()
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from _timing import call_time, compare, machine, print_table, verdict
+from _timing import OtherLoad, call_time, compare, machine, print_table, verdict
 
 from patternfold import Grid, Pattern, RotationTranslationScaling, manifold
 
@@ -105,6 +105,36 @@ def worst_difference(results: Arrays, references: Arrays) -> float:
     )
 
 
+def measure(
+    name: str,
+    plain: Callable[..., Arrays],
+    fold: Callable[..., Arrays],
+    pattern: Pattern,
+    lam: np.ndarray,
+) -> tuple[list[str], bool]:
+    """Compare two functions; return a row of the table and whether the bars are met."""
+    first = call_time(lambda: fold(pattern, lam))
+    times = compare(
+        {"numpy": lambda: plain(pattern, lam), "fold": lambda: fold(pattern, lam)},
+        enough=lambda best: best["numpy"] >= MIN_RATIO * best["fold"],
+    )
+    ratio = times["numpy"] / times["fold"]
+    rate = len(lam) * pattern.n_atoms * SHAPE[0] * SHAPE[1] / times["fold"] / 1e9
+    difference = worst_difference(fold(pattern, lam), plain(pattern, lam.astype(np.float64)))
+    good = ratio >= MIN_RATIO and difference <= MAX_DIFFERENCE
+    row = [
+        name,
+        f"{1e3 * times['numpy']:.1f}",
+        f"{1e3 * times['fold']:.2f}",
+        f"{ratio:.1f}",
+        f"{first:.2f}",
+        f"{rate:.2f}",
+        f"{difference:.1e}",
+        verdict(good),
+    ]
+    return row, good
+
+
 def speed(n_images: int = 256, n_atoms: int = 16) -> bool:
     """Print the speed table; return whether every bar is met."""
     print(
@@ -118,32 +148,11 @@ def speed(n_images: int = 256, n_atoms: int = 16) -> bool:
         "field": (numpy_field, fold_field),
     }
     rows, passed = [], True
-    for name, (plain, fold) in pairs.items():
-        first = call_time(lambda fold=fold: fold(pattern, lam))
-        times = compare(
-            {
-                "numpy": lambda plain=plain: plain(pattern, lam),
-                "fold": lambda fold=fold: fold(pattern, lam),
-            },
-            enough=lambda best: best["numpy"] >= MIN_RATIO * best["fold"],
-        )
-        ratio = times["numpy"] / times["fold"]
-        rate = n_images * n_atoms * SHAPE[0] * SHAPE[1] / times["fold"] / 1e9
-        difference = worst_difference(fold(pattern, lam), plain(pattern, lam.astype(np.float64)))
-        good = ratio >= MIN_RATIO and difference <= MAX_DIFFERENCE
-        passed &= good
-        rows.append(
-            [
-                name,
-                f"{1e3 * times['numpy']:.1f}",
-                f"{1e3 * times['fold']:.2f}",
-                f"{ratio:.1f}",
-                f"{first:.2f}",
-                f"{rate:.2f}",
-                f"{difference:.1e}",
-                verdict(good),
-            ]
-        )
+    with OtherLoad() as load:
+        for name, (plain, fold) in pairs.items():
+            row, good = measure(name, plain, fold, pattern, lam)
+            rows.append(row)
+            passed &= good
     print_table(
         [
             "function",
@@ -157,6 +166,7 @@ def speed(n_images: int = 256, n_atoms: int = 16) -> bool:
         ],
         rows,
     )
+    print(f"\n{load}")
     return passed
 
 
