@@ -23,6 +23,11 @@ def padded_rows(n_rows: int) -> int:
     return 3 * power // 4 if power >= 4 and n_rows <= 3 * power // 4 else power
 
 
+def rows_at_once(n_rows: int, bytes_per_row: int) -> int:
+    """Rows per chunk for this many rows."""
+    return min(chunk_rows(bytes_per_row), padded_rows(max(1, n_rows)))
+
+
 def map_chunks(
     function: Callable[..., Any], arrays: tuple[np.ndarray, ...], bytes_per_row: int
 ) -> tuple[np.ndarray, ...]:
@@ -32,7 +37,7 @@ def map_chunks(
     compiled code. ``function`` returns an array or a tuple of arrays with one row per input row.
     """
     n_rows = len(arrays[0])
-    size = min(chunk_rows(bytes_per_row), padded_rows(max(1, n_rows)))
+    size = rows_at_once(n_rows, bytes_per_row)
     outputs: tuple[np.ndarray, ...] | None = None
     for start in range(0, max(1, n_rows), size):
         stop = min(start + size, n_rows)

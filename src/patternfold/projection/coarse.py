@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int
 
 from patternfold.atoms import Atoms, evaluate
 from patternfold.chunks import chunk_rows, padded_rows
+from patternfold.compilation import compiled
 from patternfold.grid import Grid
 from patternfold.manifold import warped_pixels
 from patternfold.transformations import AbstractTransformation
@@ -96,7 +97,7 @@ def _axis(transformation: AbstractTransformation, k: int, fine: int = 257) -> np
     return np.interp((np.arange(count) + 0.5) / count * length[-1], length, values)
 
 
-@jax.jit
+@compiled
 def _speeds(
     transformation: AbstractTransformation, lam: Float[Array, "m d"]
 ) -> Float[Array, "m d"]:
@@ -200,7 +201,7 @@ def _score(
     return cost, shift
 
 
-@partial(jax.jit, static_argnames="blocks")
+@partial(compiled, static_argnames="blocks")
 def _canvases(
     atoms: Atoms,
     transformation: AbstractTransformation,
@@ -214,7 +215,7 @@ def _canvases(
     return values.reshape(-1, *blocks).mean(axis=(2, 4))
 
 
-@jax.jit
+@compiled
 def _best_shifts(
     canvas: Float[Array, "g h w"], images: Float[Array, "N hc wc"]
 ) -> tuple[Float[Array, "N g"], Int[Array, "N g"]]:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from patternfold.atoms import Atoms, evaluate
 from patternfold.chunks import map_chunks
+from patternfold.compilation import compiled
 from patternfold.manifold import warped_pixels
 from patternfold.projection.refine import Refined
 from patternfold.transformations import AbstractTransformation
@@ -36,7 +37,7 @@ def line_search(
     return Refined(lam, cost, converged, np.zeros(len(images), bool))
 
 
-@jax.jit
+@compiled
 def _search(
     atoms: Atoms,
     transformation: AbstractTransformation,

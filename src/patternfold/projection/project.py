@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from patternfold._validation import as_images, as_parameters, unknown_name
+from patternfold.atoms import Atoms
 from patternfold.box import Box
 from patternfold.grid import Grid
 from patternfold.pattern import Pattern
@@ -68,13 +69,13 @@ def project(
     image_shape: tuple[int, int] | None = None,
     start: Any = None,
     method: str = "levenberg-marquardt",
-    n_candidates: int = 6,
+    n_candidates: int | None = None,
     max_iter: int = 30,
 ) -> Projection:
     """Find the point of the manifold M(p) that is nearest to each image.
 
-    Without ``start`` the search is global: a grid over Λ gives several candidates per image,
-    each is improved, and the best end point is kept.
+    The search is global: a grid over Λ gives several candidates per image, each is improved,
+    and the best end point is kept. From known λ (``start``) it is local.
 
     Parameters
     ----------
@@ -87,12 +88,13 @@ def project(
     image_shape : (H, W), optional
         Shape of flattened images.
     start : array of shape (N, d) or (N, M, d), optional
-        Known λ; the search then stays in their neighbourhood.
+        Known λ, to be improved in their neighbourhood.
     method : {"levenberg-marquardt", "line-search"}
         How candidates are improved; "line-search" is the paper's: from the best point of the
         grid along each dimension in turn.
-    n_candidates : int, default=6
-        Candidates per image from the grid.
+    n_candidates : int, optional
+        Candidates per image from the grid, besides ``start``; by default 6 without ``start``
+        and 0 with it.
     max_iter : int, default=30
         Most steps of the local search.
 
@@ -113,9 +115,14 @@ def project(
     family = as_transformation(transformation)
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
-    for name, value in (("n_candidates", n_candidates), ("max_iter", max_iter)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            raise ValueError(f"{name}={value!r} must be a positive integer.")
+    if n_candidates is None:
+        n_candidates = 6 if start is None else 0
+    for name, value, least in (
+        ("n_candidates", n_candidates, int(start is None)),
+        ("max_iter", max_iter, 1),
+    ):
+        if not isinstance(value, (int, np.integer)) or value < least:
+            raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
     patterns = [pattern] if isinstance(pattern, Pattern) else list(pattern)
     if not patterns or not all(isinstance(p, Pattern) for p in patterns):
         raise TypeError(f"pattern must be a Pattern or a list of them; got {pattern!r}.")
@@ -164,7 +171,7 @@ class _Search:
         self.transformation = transformation
         self.grid = grid
         self.method = method
-        self.n_candidates = 1 if method == "line-search" else n_candidates
+        self.n_candidates = min(n_candidates, 1) if method == "line-search" else n_candidates
         self.max_iter = max_iter
         self.coarse = make_coarse_grid(transformation, grid)
 
@@ -179,23 +186,27 @@ class _Search:
             return lam.astype(images.dtype), distances, np.full(len(images), "empty", "<U10")
         x, y = (c.astype(images.dtype) for c in (self.grid.x, self.grid.y))
         atoms = pattern.atoms(images.dtype)
-        if start is None:
+        candidates = np.empty((len(images), 0, box.dim), images.dtype)
+        if self.n_candidates:
             candidates = coarse_candidates(
                 atoms, self.transformation, images, self.grid, self.coarse, self.n_candidates
             ).astype(images.dtype)
-        else:
-            candidates = start[:, None]
         if self.method == "line-search":
-            best = line_search(
-                atoms, self.transformation, images, candidates[:, 0], x, y, self.max_iter
-            )
+            first = candidates[:, 0] if start is None else start
+            best = line_search(atoms, self.transformation, images, first, x, y, self.max_iter)
         else:
-            best = self._descend(atoms, images, candidates, x, y)
+            best = self._descend(atoms, images, candidates, start, x, y)
         lam = box.put_inside(best.lam)
         return lam, np.sqrt(np.maximum(best.cost, 0)), self._status(images, best)
 
     def _descend(
-        self, atoms: Any, images: np.ndarray, candidates: np.ndarray, x: np.ndarray, y: np.ndarray
+        self,
+        atoms: Atoms,
+        images: np.ndarray,
+        candidates: np.ndarray,
+        start: np.ndarray | None,
+        x: np.ndarray,
+        y: np.ndarray,
     ) -> Refined:
         """Improve all candidates on part of the pixels, then the best of them on all."""
         n, c, d = candidates.shape
@@ -212,6 +223,8 @@ class _Search:
                 ends.cost.reshape(n, c),
                 (sparse**2).sum(axis=1),
             )
+        if start is not None:
+            index, starts = np.append(index, np.arange(n)), np.concatenate([starts, start])
         ends = refine(atoms, self.transformation, images, index, starts, x, y, self.max_iter)
         order = np.lexsort((ends.cost, index))
         best = order[np.unique(index[order], return_index=True)[1]]

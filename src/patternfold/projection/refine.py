@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from patternfold.atoms import Atoms, evaluate_field
 from patternfold.box import Box
 from patternfold.chunks import chunk_rows, padded_rows
+from patternfold.compilation import compiled
 from patternfold.manifold import warped_pixels
 from patternfold.transformations import AbstractTransformation
 
@@ -65,10 +66,14 @@ def refine(
     cost = np.empty(n_pairs, starts.dtype)
     converged, degenerate = np.zeros(n_pairs, bool), np.zeros(n_pairs, bool)
     outputs = (lam, cost, damping, converged, degenerate)
-    # Two sizes of batch are enough: many pairs at first, and what is left of them later.
-    large = chunk_rows((6 + dim) * len(x) * starts.dtype.itemsize)
-    large = min(large, padded_rows(max(1, n_pairs)))
-    small = max(1, large // 8)
+    # Two sizes of batch are enough: many pairs at first, and what is left of them later. Sizes
+    # go by the number of images, so that a few pairs more or less reuse compiled code.
+    n_images = padded_rows(max(1, len(images)))
+    large = min(
+        chunk_rows((6 + dim) * len(x) * starts.dtype.itemsize),
+        -(-max(1, n_pairs) // n_images) * n_images,
+    )
+    small = large // 8 if large >= 512 else large
     waiting = np.arange(n_pairs)
     for first in range(0, max_iter, ROUND):
         steps = min(ROUND, max_iter - first)
@@ -87,7 +92,7 @@ def refine(
     return Refined(lam, cost, converged, degenerate)
 
 
-@jax.jit
+@compiled
 def _round(
     atoms: Atoms,
     transformation: AbstractTransformation,

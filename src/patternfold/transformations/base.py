@@ -148,14 +148,15 @@ class AbstractAffineTransformation(AbstractTransformation):
         d is: their inner products, the second moments of ∇p, are all that the pixels are for.
         """
         e = jnp.stack([x, y, jnp.ones_like(x)])
-        pairs = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
-        monomials = jnp.stack([e[i] * e[j] for i, j in pairs])
-        squares = jnp.stack([along_x * along_x, along_x * along_y, along_y * along_y])
-        moments = squares @ monomials.T
+        monomials = jnp.stack([e[i] * e[j] for i, j in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]])
+        monomials = jnp.concatenate([monomials, e[2:]])
         place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
-        xx, xy, yy = moments[0][place], moments[1][place], moments[2][place]
+        # One product at a time: XLA's CPU backend is slow at stacking images it has to compute.
+        xx = (monomials @ (along_x * along_x))[place]
+        xy = (monomials @ (along_x * along_y))[place]
+        yy = (monomials @ (along_y * along_y))[place]
         metric = jnp.block([[xx, xy], [xy, yy]])
-        along_w = (jnp.stack([along_x * w, along_y * w]) @ e.T).reshape(6)
+        along_w = jnp.concatenate([e @ (along_x * w), e @ (along_y * w)])
         slopes = jnp.moveaxis(jax.jacfwd(self.matrix)(lam), -1, 0).reshape(-1, 6)
         return slopes @ metric @ slopes.T, slopes @ along_w
 

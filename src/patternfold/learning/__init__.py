@@ -1,0 +1,1 @@
+"""The learning algorithms, as pure loops that read like the paper."""

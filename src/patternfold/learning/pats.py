@@ -1,0 +1,191 @@
+"""PATS, Algorithm 1 of the paper: learn a pattern and all λ_i by selecting atoms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from patternfold import manifold
+from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.state import Callback, Reporter, State
+from patternfold.pattern import Pattern
+from patternfold.projection import project
+from patternfold.selection.correct import correct_all, correct_coefficients, least_useful
+from patternfold.selection.points import gather, pull_back
+from patternfold.selection.refine import refine_frozen, refine_tangent
+from patternfold.selection.search import search_atoms
+
+N_CANDIDATES = 8
+"""Atoms from the global search that are improved on Ẽ."""
+
+PROJECTIONS: dict[str, dict[str, Any]] = {
+    "global": {"n_candidates": 6},
+    "local": {},
+    "line-search": {"method": "line-search"},
+    "fixed": {},
+}
+"""How the λ_i are updated after each atom, as options of `project`."""
+
+
+class Learned(NamedTuple):
+    """The outcome of a run: where it ended, E after each atom, and why it stopped."""
+
+    state: State
+    path: list[float]
+    reason: str
+
+
+def learn(
+    problem: Problem, settings: Settings, start: State, callback: Callback | None = None
+) -> Learned:
+    """Grow the pattern of ``start`` atom by atom: the repeat loop of Algorithm 1.
+
+    Ctrl-C after the first atom ends the run with what there is.
+    """
+    report = Reporter(callback, len(problem.images), settings.n_atoms)
+    rng = np.random.default_rng(settings.seed)
+    state, path = start, []
+    reason = "the number of atoms was reached"
+    try:
+        while state.pattern.n_atoms < settings.n_atoms:
+            new = step(problem, settings, state, rng)
+            if new.error >= state.error:
+                reason = "no further atom lowers the error"
+                break
+            improvement = (state.error - new.error) / state.error
+            state = new
+            path.append(state.error)
+            if report(state.pattern.n_atoms, state.error / problem.energy):
+                reason = "the callback asked to stop"
+                break
+            if improvement < settings.tol:
+                reason = f"an atom lowered the error by less than tol={settings.tol:g}"
+                break
+        if settings.refit == "all" and path:
+            for state in settle(problem, settings, state, rng):
+                path[-1] = state.error
+                report(state.pattern.n_atoms, state.error / problem.energy, "settling")
+    except KeyboardInterrupt:
+        if not state.pattern.n_atoms:
+            raise
+        reason = "interrupted"
+    return Learned(state, path, reason)
+
+
+def step(problem: Problem, settings: Settings, state: State, rng: np.random.Generator) -> State:
+    """Select an atom, add it, update the λ_i: the loop body of Algorithm 1."""
+    residuals = problem.residuals(state.pattern, state.lam)
+    gamma, coef = select_atom(problem, settings, state.lam, residuals, rng)
+    atoms = [(gamma, coef)]
+    if settings.tangent_refinement:
+        atoms.insert(0, refine_atom(problem, state, gamma, coef, residuals))
+    new = state
+    for gamma, coef in atoms:
+        pattern = state.pattern.add_atom(coef, gamma)
+        new = update_parameters(problem, settings, pattern, state.lam)
+        # Ê is an approximation and may mislead; the atom that minimises Ẽ lowers E for certain.
+        if new.error < state.error or settings.stop_on_increase:
+            break
+    return correct(problem, settings, new)
+
+
+def select_atom(
+    problem: Problem,
+    settings: Settings,
+    lam: np.ndarray,
+    residuals: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, float]:
+    """Choose γ and c of the next atom by minimising Ẽ, line 8 of Algorithm 1."""
+    points = pull_back(residuals, problem.weights, lam, problem.transformation, problem.grid)
+    nodes, side = gather(points, problem.grid.pixel, half_width=1.1)
+    components = (problem.mother, problem.dictionary)
+    candidates = search_atoms(nodes, side, *components, N_CANDIDATES, rng)
+    gammas, coefs, gains = refine_frozen(candidates, nodes, *components, problem.atom_box)
+    best = gains.argmax()
+    gamma, coef = gammas[best], float(coefs[best])
+    if settings.refit != "all":
+        # Nothing later mends what gathering the pixels on nodes has blurred.
+        gammas, coefs, _ = refine_frozen(
+            gamma[None], points, *components, problem.atom_box, max_iter=10
+        )
+        gamma, coef = gammas[0], float(coefs[0])
+    return gamma, coef
+
+
+def refine_atom(
+    problem: Problem, state: State, gamma: np.ndarray, coef: float, residuals: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Improve the new atom on Ê, line 9 of Algorithm 1."""
+    _, along_x, along_y = manifold.field(
+        state.pattern, state.lam, problem.transformation, problem.grid, check=False
+    )
+    return refine_tangent(
+        gamma,
+        coef,
+        residuals,
+        (along_x, along_y),
+        state.lam,
+        problem.weights,
+        problem.transformation,
+        problem.grid,
+        problem.mother,
+        problem.dictionary,
+        problem.atom_box,
+    )
+
+
+def update_parameters(
+    problem: Problem, settings: Settings, pattern: Pattern, lam: np.ndarray
+) -> State:
+    """Project the images on the new manifold; an image keeps its λ if nothing better is found."""
+    squares = problem.squares(pattern, lam)
+    if settings.projection != "fixed":
+        found = project(
+            pattern,
+            problem.images,
+            problem.transformation,
+            image_shape=problem.grid.shape,
+            start=lam,
+            **PROJECTIONS[settings.projection],
+        )
+        found_squares = found.distances.astype(np.float64) ** 2
+        better = found_squares < squares
+        lam = np.where(better[:, None], found.parameters, lam)
+        squares = np.where(better, found_squares, squares)
+    return State(pattern, lam, float((problem.weights * squares).sum()))
+
+
+def correct(problem: Problem, settings: Settings, state: State, max_iter: int = 4) -> State:
+    """Improve what was chosen before, as ``refit`` says; E never rises."""
+    new = state
+    if settings.refit == "coefficients":
+        pattern, error = correct_coefficients(state.pattern, state.lam, problem.data)
+        new = State(pattern, state.lam, error)
+    elif settings.refit == "all":
+        move = settings.projection != "fixed"
+        new = State(
+            *correct_all(*state[:2], problem.data, problem.atom_box, max_iter, move_lam=move)
+        )
+    return new if new.error < state.error else state
+
+
+def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Generator) -> Any:
+    """Correct everything at length, then exchange atoms as long as that lowers E.
+
+    Yields each improved state. An exchange takes out the atom that is missed least and selects
+    another in its place: a way out of where greedy selection has led.
+    """
+    state = correct(problem, settings, update_parameters(problem, settings, *state[:2]), 12)
+    yield state
+    for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
+        least = least_useful(state.pattern, state.lam, problem.data)
+        others = state.pattern.take(np.arange(state.pattern.n_atoms) != least)
+        reduced = State(others, state.lam, problem.error(others, state.lam))
+        new = step(problem, settings, correct(problem, settings, reduced), rng)
+        new = correct(problem, settings, new, 12)
+        if new.error > (1 - 1e-4) * state.error:
+            break
+        state = new
+        yield state

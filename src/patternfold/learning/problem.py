@@ -1,0 +1,86 @@
+"""What is to be learned, from what, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from patternfold import manifold
+from patternfold.box import Box
+from patternfold.dictionary import AbstractDictionary, AtomDictionary
+from patternfold.grid import Grid
+from patternfold.mothers import AbstractMother
+from patternfold.pattern import Pattern
+from patternfold.selection.correct import Data
+from patternfold.transformations import AbstractTransformation
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How PATS runs; the estimator `PATS` documents each of them."""
+
+    n_atoms: int = 20
+    tol: float = 0.0
+    tangent_refinement: bool = True
+    refit: str | None = "all"
+    projection: str = "global"
+    n_starts: int = 2
+    n_exchanges: int = 2
+    stop_on_increase: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Images u_i with their weights, and the components of the model."""
+
+    images: np.ndarray
+    weights: np.ndarray
+    grid: Grid
+    transformation: AbstractTransformation
+    mother: AbstractMother
+    dictionary: AbstractDictionary
+
+    @property
+    def empty(self) -> Pattern:
+        """p_0 = 0."""
+        return Pattern((), None, self.mother, self.dictionary)
+
+    @property
+    def data(self) -> Data:
+        """What the correction needs."""
+        return Data(self.images, self.weights, self.transformation, self.grid)
+
+    @cached_property
+    def energy(self) -> float:
+        """Σ w_i‖u_i‖², by which errors are divided for people."""
+        squares = (self.images.astype(np.float64) ** 2).sum(axis=1)
+        return float((self.weights * squares).sum())
+
+    @property
+    def atom_box(self) -> Box:
+        """Γ, with widths that the pixels can show."""
+        box = self.dictionary.parameters
+        if not isinstance(self.dictionary, AtomDictionary):
+            return box
+        narrow = 0.75 * self.grid.pixel
+        bounds = {}
+        for name in ("sigma_x", "sigma_y"):
+            low, high = box.lower[box.index(name)], box.upper[box.index(name)]
+            bounds[name] = (max(low, min(narrow, 0.5 * high)), high)
+        return box.with_bounds(bounds)
+
+    def residuals(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
+        """v_i = u_i − U_λi(p)."""
+        rendered = manifold.render(pattern, lam, self.transformation, self.grid, check=False)
+        return self.images - rendered
+
+    def squares(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
+        """‖u_i − U_λi(p)‖² for each image."""
+        return (self.residuals(pattern, lam).astype(np.float64) ** 2).sum(axis=1)
+
+    def error(self, pattern: Pattern, lam: np.ndarray) -> float:
+        """E at the given λ_i."""
+        return float((self.weights * self.squares(pattern, lam)).sum())

@@ -1,0 +1,111 @@
+"""How a run begins: reference patterns Ψ, the first λ_i, and the choice among several starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from patternfold.learning.frame import fix_frame
+from patternfold.learning.pats import Learned, learn
+from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.state import Callback, State
+from patternfold.pattern import Pattern
+from patternfold.projection import project
+
+REFERENCE_ATOMS = 16
+"""Atoms of the reference pattern that stands for an image."""
+
+RACE_ATOMS = 5
+"""Atoms after which the starts are compared."""
+
+
+def run(
+    problem: Problem,
+    settings: Settings,
+    reference: str | int | np.ndarray | Pattern | State,
+    callback: Callback | None = None,
+) -> Learned:
+    """Learn from a reference, or go on from an earlier state, and fix the frame of the result."""
+    if isinstance(reference, State):
+        start = reference
+    else:
+        start = best_start(problem, settings, reference_patterns(problem, settings, reference))
+    learned = learn(problem, settings, start, callback)
+    pattern, lam, _ = learned.state
+    pattern = drop_idle_atoms(problem, pattern, lam)
+    pattern, lam = fix_frame(pattern, lam, problem.transformation)
+    return learned._replace(state=State(pattern, lam, learned.state.error))
+
+
+def best_start(problem: Problem, settings: Settings, references: list[Pattern]) -> State:
+    """Run a few atoms from each reference and keep the run that has come furthest.
+
+    The outcome depends on the first λ_i, the paper's open problem; most bad starts show early.
+    """
+    starts = [start_from(problem, reference) for reference in references]
+    if len(starts) == 1 or settings.n_atoms <= 1:
+        return starts[0]
+    short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), n_exchanges=0)
+    ends = [learn(problem, short, start).state for start in starts]
+    return min(ends, key=lambda state: state.error)
+
+
+def start_from(problem: Problem, reference: Pattern) -> State:
+    """Project the images on M(Ψ) and begin with p_0 = 0, lines 3 and 4 of Algorithm 1."""
+    found = project(
+        reference, problem.images, problem.transformation, image_shape=problem.grid.shape
+    )
+    return State(problem.empty, found.parameters, problem.energy)
+
+
+def reference_patterns(
+    problem: Problem, settings: Settings, reference: str | int | np.ndarray | Pattern
+) -> list[Pattern]:
+    """Return the patterns Ψ to start from: the one asked for, then others for safety."""
+    if isinstance(reference, Pattern):
+        return [reference]
+    if isinstance(reference, np.ndarray):
+        return [pattern_from_image(reference, problem, seed=settings.seed)]
+    indices = reference_images(problem, reference, settings.n_starts)
+    return [pattern_from_image(problem.images[i], problem, seed=settings.seed) for i in indices]
+
+
+def reference_images(problem: Problem, reference: str | int, n_starts: int) -> list[int]:
+    """Indices of the images to start from: the one asked for, then others spread over the set."""
+    distance = np.linalg.norm(problem.images - problem.images.mean(axis=0), axis=1)
+    order = np.argsort(distance, kind="stable")
+    named = {"centroid": order[0], "farthest": order[-1]}
+    first = int(named[reference] if isinstance(reference, str) else reference)
+    if n_starts <= 1:
+        return [first]
+    # The same others whatever the first: then the outcome hardly depends on it.
+    others = order[np.linspace(0, len(order) - 1, n_starts + 1)[:-1].round().astype(int)]
+    return list(dict.fromkeys([first, *(int(i) for i in others)]))
+
+
+def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pattern:
+    """Approximate one image by a pattern in its own frame: the paper's Ψ."""
+    identity = problem.transformation.parameters.put_inside(problem.transformation.identity)
+    alone = replace(problem, images=image.reshape(1, -1), weights=np.ones(1))
+    start = State(problem.empty, identity[None].astype(image.dtype), alone.energy)
+    settings = Settings(
+        REFERENCE_ATOMS,
+        tangent_refinement=False,
+        refit="coefficients",
+        projection="fixed",
+        seed=seed,
+    )
+    return learn(alone, settings, start).state.pattern
+
+
+def drop_idle_atoms(problem: Problem, pattern: Pattern, lam: np.ndarray) -> Pattern:
+    """Leave out atoms without which E stays the same to rounding."""
+    if pattern.n_atoms < 2:
+        return pattern
+    error, scale = problem.error(pattern, lam), problem.energy
+    for j in reversed(range(pattern.n_atoms)):
+        others = pattern.take(np.arange(pattern.n_atoms) != j)
+        if others.n_atoms and problem.error(others, lam) <= error + 1e-9 * scale:
+            pattern = others
+    return pattern

@@ -1,0 +1,59 @@
+"""What a learning run carries from step to step, and what it reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from patternfold.pattern import Pattern
+
+
+class State(NamedTuple):
+    """The pattern p, the parameters λ_i and E = Σ w_i‖u_i − U_λi(p)‖²."""
+
+    pattern: Pattern
+    lam: np.ndarray
+    error: float
+
+
+class Progress(NamedTuple):
+    """One line of progress, handed to the callback after each atom."""
+
+    n_images: int
+    n_atoms: int
+    max_atoms: int
+    error: float
+    seconds: float
+    stage: str
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        return (
+            f"{self.stage}: atom {self.n_atoms}/{self.max_atoms}, {self.n_images} images, "
+            f"error {self.error:.4f}, {self.seconds:.1f} s"
+        )
+
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass
+class Reporter:
+    """Tells the callback, if there is one, how far a run has come."""
+
+    callback: Callback | None
+    n_images: int
+    max_atoms: int
+    started: float = field(default_factory=time.perf_counter)
+
+    def __call__(self, n_atoms: int, error: float, stage: str = "learning") -> bool:
+        """Report; a callback that returns True asks to stop."""
+        if self.callback is None:
+            return False
+        seconds = time.perf_counter() - self.started
+        line = Progress(self.n_images, n_atoms, self.max_atoms, error, seconds, stage)
+        return self.callback(line) is True

@@ -1,0 +1,1 @@
+"""Selection of atoms: global search, local refinement, correction of all together."""
