@@ -3,9 +3,11 @@
 from patternfold._version import __version__
 from patternfold.box import Box
 from patternfold.dictionary import AtomDictionary, CustomDictionary
+from patternfold.estimators import PATS
 from patternfold.grid import Grid
 from patternfold.mothers import CustomMother, Gaussian, InverseMultiquadric
 from patternfold.pattern import Pattern
+from patternfold.persistence import load
 from patternfold.projection import Projection, align, project, warp
 from patternfold.transformations import (
     Affine,
@@ -18,6 +20,7 @@ from patternfold.transformations import (
 )
 
 __all__ = [
+    "PATS",
     "Affine",
     "AtomDictionary",
     "Box",
@@ -36,6 +39,7 @@ __all__ = [
     "Translation",
     "__version__",
     "align",
+    "load",
     "project",
     "warp",
 ]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from patternfold import manifold
+from patternfold.learning.frame import fix_frame
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.state import Callback, Reporter, State
 from patternfold.pattern import Pattern
@@ -62,8 +63,9 @@ def learn(
             if improvement < settings.tol:
                 reason = f"an atom lowered the error by less than tol={settings.tol:g}"
                 break
-        if settings.refit == "all" and path:
-            for state in settle(problem, settings, state, rng):
+        if settings.refit == "all" and settings.settle and path:
+            for settled in settle(problem, settings, state, rng):
+                state = settled
                 path[-1] = state.error
                 report(state.pattern.n_atoms, state.error / problem.energy, "settling")
     except KeyboardInterrupt:
@@ -157,18 +159,33 @@ def update_parameters(
     return State(pattern, lam, float((problem.weights * squares).sum()))
 
 
-def correct(problem: Problem, settings: Settings, state: State, max_iter: int = 4) -> State:
+def correct(problem: Problem, settings: Settings, state: State) -> State:
     """Improve what was chosen before, as ``refit`` says; E never rises."""
-    new = state
     if settings.refit == "coefficients":
         pattern, error = correct_coefficients(state.pattern, state.lam, problem.data)
         new = State(pattern, state.lam, error)
     elif settings.refit == "all":
-        move = settings.projection != "fixed"
-        new = State(
-            *correct_all(*state[:2], problem.data, problem.atom_box, max_iter, move_lam=move)
+        # A few steps on part of the pixels will do while the pattern grows.
+        pattern, lam, _ = correct_all(
+            *state[:2],
+            problem.sparse_data,
+            problem.atom_box,
+            max_iter=5,
+            move_lam=settings.projection != "fixed",
         )
+        pattern, lam = fix_frame(pattern, lam, problem.transformation)
+        new = State(pattern, lam, problem.error(pattern, lam))
+    else:
+        return state
     return new if new.error < state.error else state
+
+
+def correct_at_length(problem: Problem, settings: Settings, state: State) -> State:
+    """Let all atoms and λ_i settle, on all pixels."""
+    state = correct(problem, settings, state)
+    move = settings.projection != "fixed"
+    new = correct_all(*state[:2], problem.data, problem.atom_box, max_iter=12, move_lam=move)
+    return min(state, State(*new), key=lambda s: s.error)
 
 
 def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Generator) -> Any:
@@ -177,14 +194,15 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
     Yields each improved state. An exchange takes out the atom that is missed least and selects
     another in its place: a way out of where greedy selection has led.
     """
-    state = correct(problem, settings, update_parameters(problem, settings, *state[:2]), 12)
+    state = update_parameters(problem, settings, *state[:2])
+    state = correct_at_length(problem, settings, state)
     yield state
     for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
-        least = least_useful(state.pattern, state.lam, problem.data)
+        least = least_useful(state.pattern, state.lam, problem.sparse_data)
         others = state.pattern.take(np.arange(state.pattern.n_atoms) != least)
         reduced = State(others, state.lam, problem.error(others, state.lam))
         new = step(problem, settings, correct(problem, settings, reduced), rng)
-        new = correct(problem, settings, new, 12)
+        new = correct_at_length(problem, settings, new)
         if new.error > (1 - 1e-4) * state.error:
             break
         state = new

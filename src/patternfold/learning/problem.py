@@ -28,6 +28,7 @@ class Settings:
     projection: str = "global"
     n_starts: int = 2
     n_exchanges: int = 2
+    settle: bool = True
     stop_on_increase: bool = False
     seed: int = 0
 
@@ -48,10 +49,23 @@ class Problem:
         """p_0 = 0."""
         return Pattern((), None, self.mother, self.dictionary)
 
-    @property
+    @cached_property
     def data(self) -> Data:
-        """What the correction needs."""
-        return Data(self.images, self.weights, self.transformation, self.grid)
+        """All pixels, for the correction."""
+        return self._pixels(1)
+
+    @cached_property
+    def sparse_data(self) -> Data:
+        """Every other row and column of images that are large enough, for quick corrections."""
+        return self._pixels(2 if min(self.grid.shape) >= 24 else 1)
+
+    def _pixels(self, stride: int) -> Data:
+        index = np.arange(self.grid.n_pixels).reshape(self.grid.shape)
+        some = index[stride // 2 :: stride, stride // 2 :: stride].ravel()
+        dtype = self.images.dtype
+        images = np.ascontiguousarray(self.images[:, some])
+        x, y = self.grid.x[some].astype(dtype), self.grid.y[some].astype(dtype)
+        return Data(images, self.weights, self.transformation, x, y)
 
     @cached_property
     def energy(self) -> float:

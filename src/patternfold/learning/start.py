@@ -28,27 +28,33 @@ def run(
 ) -> Learned:
     """Learn from a reference, or go on from an earlier state, and fix the frame of the result."""
     if isinstance(reference, State):
-        start = reference
+        start, path = reference, []
     else:
-        start = best_start(problem, settings, reference_patterns(problem, settings, reference))
+        references = reference_patterns(problem, settings, reference)
+        start, path = best_start(problem, settings, references)
     learned = learn(problem, settings, start, callback)
     pattern, lam, _ = learned.state
     pattern = drop_idle_atoms(problem, pattern, lam)
     pattern, lam = fix_frame(pattern, lam, problem.transformation)
-    return learned._replace(state=State(pattern, lam, learned.state.error))
+    state = State(pattern, lam, learned.state.error)
+    return Learned(state, path + learned.path, learned.reason)
 
 
-def best_start(problem: Problem, settings: Settings, references: list[Pattern]) -> State:
+def best_start(
+    problem: Problem, settings: Settings, references: list[Pattern]
+) -> tuple[State, list[float]]:
     """Run a few atoms from each reference and keep the run that has come furthest.
 
     The outcome depends on the first λ_i, the paper's open problem; most bad starts show early.
+    Returns where that run is, and E after each of its atoms.
     """
     starts = [start_from(problem, reference) for reference in references]
     if len(starts) == 1 or settings.n_atoms <= 1:
-        return starts[0]
-    short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), n_exchanges=0)
-    ends = [learn(problem, short, start).state for start in starts]
-    return min(ends, key=lambda state: state.error)
+        return starts[0], []
+    short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
+    runs = [learn(problem, short, start) for start in starts]
+    best = min(runs, key=lambda run: run.state.error)
+    return best.state, best.path
 
 
 def start_from(problem: Problem, reference: Pattern) -> State:

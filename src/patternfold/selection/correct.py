@@ -8,7 +8,6 @@ system in the atoms' parameters alone remains, as in the bundle adjustment of ph
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -29,7 +28,6 @@ from patternfold.box import Box
 from patternfold.chunks import map_chunks, rows_at_once
 from patternfold.compilation import compiled
 from patternfold.dictionary import AbstractDictionary
-from patternfold.grid import Grid
 from patternfold.manifold import tangent_vectors, warped_pixels
 from patternfold.mothers import AbstractMother
 from patternfold.pattern import Pattern
@@ -50,12 +48,13 @@ class Normal(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What stays the same while the pattern and λ change."""
+    """What stays the same while the pattern and λ change: images, and where their pixels are."""
 
     images: np.ndarray
     weights: np.ndarray
     transformation: AbstractTransformation
-    grid: Grid
+    x: np.ndarray
+    y: np.ndarray
 
 
 def correct_all(
@@ -74,7 +73,7 @@ def correct_all(
     pattern, lam
         Where to start.
     data : Data
-        Images, weights, transformation and grid.
+        Images, weights, transformation and pixels.
     box : Box
         Bounds of the atoms' parameters γ.
     max_iter : int
@@ -116,14 +115,13 @@ def correct_coefficients(pattern: Pattern, lam: np.ndarray, data: Data) -> tuple
     """Solve for all coefficients with atoms and λ as they are: linear least squares."""
     dtype, n_atoms = data.images.dtype, pattern.n_atoms
     gamma = pad_atoms(pattern.coef, pattern.gamma, padded_size(n_atoms))[1].astype(dtype)
-    x, y = data.grid.x.astype(dtype), data.grid.y.astype(dtype)
 
     def chunk(images: np.ndarray, lam: np.ndarray, weights: np.ndarray) -> tuple[Array, Array]:
         atoms = (pattern.mother, pattern.dictionary, gamma)
-        return _atom_products(*atoms, data.transformation, images, lam, weights, x, y)
+        return _atom_products(*atoms, data.transformation, images, lam, weights, data.x, data.y)
 
     rows = (data.images, lam.astype(dtype), data.weights.astype(dtype))
-    gram, slope = map_chunks(chunk, rows, 2 * len(gamma) * len(x) * dtype.itemsize)
+    gram, slope = map_chunks(chunk, rows, 2 * len(gamma) * len(data.x) * dtype.itemsize)
     matrix = gram.sum(axis=0, dtype=np.float64)[:n_atoms, :n_atoms]
     right = slope.sum(axis=0, dtype=np.float64)[:n_atoms]
     energy = float((data.weights * (data.images.astype(np.float64) ** 2).sum(axis=1)).sum())
@@ -171,88 +169,54 @@ def least_useful(pattern: Pattern, lam: np.ndarray, data: Data) -> int:
 
 
 def assemble(pattern: Pattern, lam: np.ndarray, data: Data) -> Normal:
-    """Compute E, its slopes and its normal matrix, in chunks of images.
-
-    The matrix is taken from every other row and column of large images: the derivatives are
-    smooth, and it only steers the steps, while E and its slopes come from all pixels.
-    """
-    dtype = data.images.dtype
+    """Compute E and its normal equations, in chunks of images."""
+    dtype, dim = data.images.dtype, data.transformation.parameters.dim
     n_atoms, size = pattern.n_atoms, pattern.gamma.shape[1] + 1
     n_padded = 8 if n_atoms <= 8 else -(-n_atoms // 24) * 24
     coef, gamma = (a.astype(dtype) for a in pad_atoms(pattern.coef, pattern.gamma, n_padded))
     atoms = Atoms(coef, gamma, np.int32(n_atoms), pattern.mother, pattern.dictionary)
-    bytes_per_row = 2 * dtype.itemsize * n_padded * size * data.grid.n_pixels
+    bytes_per_row = 2 * dtype.itemsize * n_padded * size * len(data.x)
     rows = _whole_chunks(
         (data.images, np.sqrt(data.weights).astype(dtype), lam.astype(dtype)),
         rows_at_once(len(lam), bytes_per_row),
     )
-    stride = 2 if min(data.grid.shape) >= 24 else 1
-    shared, slope = np.zeros((n_padded * size, n_padded * size)), np.zeros(n_padded * size)
+    shared = np.zeros((n_padded * size, n_padded * size))
 
-    def chunk(*rows: np.ndarray) -> tuple[Array, Array, Array, Array]:
-        nonlocal shared, slope
-        products, along, *own = _products(atoms, data.transformation, data.grid, *rows, stride)
+    def chunk(*rows: np.ndarray) -> tuple[Array, Array]:
+        nonlocal shared
+        products, with_atoms, own = _products(atoms, data.transformation, *rows, data.x, data.y)
         shared += np.asarray(products, np.float64)
-        slope += np.asarray(along, np.float64)
-        return tuple(own)
+        return with_atoms, own
 
     parts = map_chunks(chunk, rows, bytes_per_row)
-    cross, metric, lam_slope, cost = (part[: len(lam)].astype(np.float64) for part in parts)
+    with_atoms, own = (part[: len(lam)].astype(np.float64) for part in parts)
     # From one block per parameter, padding included, to one block per atom.
     order = np.arange(n_padded * size).reshape(size, n_padded).T[:n_atoms].ravel()
     return Normal(
-        float(cost.sum()),
+        float(own[:, dim, dim].sum()),
         shared[np.ix_(order, order)],
-        slope[order],
-        cross[:, order],
-        metric,
-        lam_slope,
+        with_atoms[:, order, dim].sum(axis=0),
+        with_atoms[:, order, :dim],
+        own[:, :dim, :dim],
+        own[:, :dim, dim],
     )
 
 
-@partial(compiled, static_argnames="stride")
+@compiled
 def _products(
     atoms: Atoms,
     transformation: AbstractTransformation,
-    grid: Grid,
     images: Float[Array, "N n"],
-    roots: Float[Array, " N"],
-    lam: Float[Array, "N d"],
-    stride: int,
-) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """Inner products of the images' derivatives by atoms and by λ, and of the residuals.
-
-    All are multiplied by √w_i. Returns, summed over images, the products of atoms with atoms and
-    of atoms with residuals; for each image, those of atoms with tangents, of tangents with
-    tangents, of tangents with the residual, and of the residual with itself.
-    """
-    x, y = jnp.asarray(grid.x, images.dtype), jnp.asarray(grid.y, images.dtype)
-    columns, vectors, value = _derivative_images(atoms, transformation, roots, lam, x, y)
-    residual = roots[:, None] * (images - value)
-    some = np.arange(grid.n_pixels).reshape(grid.shape)[::stride, ::stride].ravel()
-    steering = stride * roots
-    sparse, own, _ = _derivative_images(atoms, transformation, steering, lam, x[some], y[some])
-    of_atoms = jax.lax.optimization_barrier(jnp.concatenate(sparse))
-    flat = of_atoms.reshape(len(of_atoms), -1)
-    return (
-        flat @ flat.T,
-        jnp.concatenate([jnp.einsum("kin,in->k", c, residual) for c in columns]),
-        jnp.einsum("min,idn->imd", of_atoms, own),
-        jnp.einsum("idn,ien->ide", own, own),
-        jnp.einsum("idn,in->id", vectors, residual),
-        (residual**2).sum(axis=1),
-    )
-
-
-def _derivative_images(
-    atoms: Atoms,
-    transformation: AbstractTransformation,
     roots: Float[Array, " N"],
     lam: Float[Array, "N d"],
     x: Float[Array, " n"],
     y: Float[Array, " n"],
-) -> tuple[list[Float[Array, "K N n"]], Float[Array, "N d n"], Float[Array, "N n"]]:
-    """Derivatives by each parameter of all atoms, and by λ, times √w_i; and the images U_λi(p)."""
+) -> tuple[Float[Array, "m m"], Float[Array, "N m e"], Float[Array, "N e e"]]:
+    """Inner products of the images' derivatives by atoms and by λ, and of the residuals.
+
+    All are multiplied by √w_i. Returns the products of atoms with atoms, summed over images, and
+    for each image those of atoms with [tangents, residual] and of these with each other.
+    """
     warped = warped_pixels(transformation, lam, x, y)
     root = roots[:, None]
 
@@ -260,12 +224,19 @@ def _derivative_images(
         phi, by_gamma = atom_derivatives(atoms.mother, atoms.dictionary, g, *warped)
         return [*(c * root * part for part in by_gamma), root * phi]
 
-    # The images are computed before they are used: fused into what follows, above all into a
-    # concatenation, they take ten times as long on a CPU.
+    # Each parameter's images are computed before they are put together: fused into the
+    # concatenation they take ten times as long on a CPU.
     columns = jax.lax.optimization_barrier(jax.vmap(by_parameter)(atoms.coef, atoms.gamma))
+    of_atoms = jax.lax.optimization_barrier(jnp.concatenate(columns))
     value, along_x, along_y = evaluate_field(atoms, *warped)
     vectors = tangent_vectors(transformation, lam, x, y, root * along_x, root * along_y)
-    return columns, jax.lax.optimization_barrier(vectors), value
+    own = jnp.concatenate([vectors, (root * (images - value))[:, None]], axis=1)
+    flat = of_atoms.reshape(len(of_atoms), -1)
+    return (
+        flat @ flat.T,
+        jnp.einsum("min,ien->ime", of_atoms, own),
+        jnp.einsum("ien,ifn->ief", own, own),
+    )
 
 
 def _whole_chunks(rows: tuple[np.ndarray, ...], size: int) -> tuple[np.ndarray, ...]:

@@ -1,0 +1,5 @@
+"""scikit-learn estimators."""
+
+from patternfold.estimators.pats import PATS
+
+__all__ = ["PATS"]

@@ -1,0 +1,418 @@
+"""The estimator `PATS`: a scikit-learn transformer around Algorithm 1."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from patternfold import manifold
+from patternfold._validation import as_floats, as_parameters, image_shape_of, unknown_name
+from patternfold.dictionary import AbstractDictionary, as_dictionary
+from patternfold.grid import Grid
+from patternfold.learning.pats import PROJECTIONS, Learned
+from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.start import run
+from patternfold.learning.state import Progress, State
+from patternfold.mothers import AbstractMother, as_mother
+from patternfold.pattern import Pattern
+from patternfold.precision import precision
+from patternfold.projection import align, project
+from patternfold.transformations import AbstractTransformation, as_transformation
+
+SOLVERS = ("search",)
+REFITS = ("all", "coefficients", None)
+REFERENCES = ("centroid", "farthest")
+
+
+class PATS(TransformerMixin, BaseEstimator):
+    r"""Learn one pattern, and each image's transformation, from unaligned images.
+
+    Parameterised atom selection (Algorithm 1 of the paper): the pattern is a sum of atoms, found
+    one by one so that the transformed patterns come as near as possible to all images,
+
+    .. math:: E = \sum_i w_i \min_{λ_i} \|u_i - U_{λ_i}(\sum_j c_j φ_{γ_j})\|^2 .
+
+    The defaults go beyond the paper: λ is searched globally after each atom, and all atoms,
+    coefficients and λ are corrected together. `PATS.paper` gives the published algorithm.
+
+    Parameters
+    ----------
+    n_atoms : int, default=20
+        Number of atoms K of the pattern.
+    transformation : str or transformation, default="rotation-translation-scaling"
+        How the images differ: "translation", "scaling", "rotation-translation", "similarity",
+        "rotation-translation-scaling" (the paper's), "affine", or an object.
+    mother : str or mother function, default="gaussian"
+        φ: "gaussian", "inverse-multiquadric", or an object.
+    dictionary : dictionary, optional
+        How atoms are made from φ.
+    bounds : dict, optional
+        Bounds of transformation parameters by name, such as ``{"theta": (-0.5, 0.5)}``.
+    reference : {"centroid", "farthest"}, int, array or Pattern, default="centroid"
+        Ψ, on whose manifold the images are first projected: the image nearest the centroid or
+        farthest from it, an image by its index, another image, or a pattern.
+    solver : {"search"}, default="search"
+        How an atom is found that minimises Ẽ.
+    tangent_refinement : bool, default=True
+        Improve each new atom on the tangent distance error Ê.
+    refit : {"all", "coefficients", None}, default="all"
+        What is corrected after each atom: all atoms, coefficients and λ together; only the
+        coefficients; or nothing, as in the paper.
+    projection : {"global", "local", "line-search", "fixed"}, default="global"
+        How λ is updated after each atom: searched over the whole box; improved near its last
+        value; likewise by the paper's line search; or kept ("high-speed mode" of the paper).
+    n_starts : int, default=2
+        Number of further references that are tried for a few atoms; the best start is kept.
+    n_exchanges : int, default=2
+        Most atoms to exchange for better ones at the end.
+    tol : float, default=1e-4
+        Stop when an atom lowers the error by less than this share of it.
+    image_shape : (H, W), optional
+        Shape of flattened images; by default a square, or one row of pixels.
+    warm_start : bool, default=False
+        Go on from the last fit and add atoms.
+    random_state : int, RandomState or None, default=None
+        Seed; only dictionaries of the user's own need random numbers.
+    callback : callable, optional
+        Called with a `Progress` after each atom; return True to stop.
+    verbose : int, default=0
+        Print progress to standard error.
+
+    Attributes
+    ----------
+    pattern_ : Pattern
+        The learned pattern p.
+    parameters_ : array of shape (N, d)
+        λ of the training images; names from `get_feature_names_out`.
+    error_path_ : array
+        Normalised error Σ w_i d²(u_i, M(p)) / Σ w_i‖u_i‖² after each atom.
+    n_iter_ : int
+        Number of atoms selected.
+    stop_reason_ : str
+        Why learning stopped.
+    image_shape_ : (H, W)
+        Shape of the images.
+    transformation_ : transformation
+        The family with its bounds.
+    n_features_in_ : int
+        Number of pixels.
+
+    References
+    ----------
+    E. Vural and P. Frossard, Learning Smooth Pattern Transformation Manifolds, IEEE Transactions
+    on Image Processing, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patternfold import PATS, Pattern, datasets
+    >>> truth = Pattern([1.0, -0.7], [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2]])
+    >>> images, _ = datasets.random_images(truth, 8, np.random.default_rng(0), "translation",
+    ...                                    shape=(16, 16))
+    >>> model = PATS(n_atoms=2, transformation="translation").fit(images)
+    >>> bool(model.error_path_[-1] < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        n_atoms: int = 20,
+        *,
+        transformation: str | AbstractTransformation = "rotation-translation-scaling",
+        mother: str | AbstractMother = "gaussian",
+        dictionary: AbstractDictionary | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        reference: str | int | np.ndarray | Pattern = "centroid",
+        solver: str = "search",
+        tangent_refinement: bool = True,
+        refit: str | None = "all",
+        projection: str = "global",
+        n_starts: int = 2,
+        n_exchanges: int = 2,
+        tol: float = 1e-4,
+        image_shape: tuple[int, int] | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Progress], object] | None = None,
+        verbose: int = 0,
+    ):
+        self.n_atoms = n_atoms
+        self.transformation = transformation
+        self.mother = mother
+        self.dictionary = dictionary
+        self.bounds = bounds
+        self.reference = reference
+        self.solver = solver
+        self.tangent_refinement = tangent_refinement
+        self.refit = refit
+        self.projection = projection
+        self.n_starts = n_starts
+        self.n_exchanges = n_exchanges
+        self.tol = tol
+        self.image_shape = image_shape
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, n_atoms: int = 20, **options: Any) -> PATS:
+        """Return an estimator with the published algorithm: greedy, nothing revisited.
+
+        Atoms are chosen on Ẽ and improved on Ê, λ follows by line search from its last value,
+        and learning ends when an atom raises the error.
+        """
+        settings: dict[str, Any] = {
+            "refit": None,
+            "projection": "line-search",
+            "n_starts": 1,
+            "n_exchanges": 0,
+            "tol": 0.0,
+        }
+        return cls(n_atoms, **(settings | options))
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PATS:
+        """Learn the pattern.
+
+        Parameters
+        ----------
+        X : array of shape (N, H, W) or (N, H·W)
+            Images u_i.
+        y : ignored
+        sample_weight : array of shape (N,), optional
+            Weights w_i ≥ 0 of the images.
+        """
+        self._check_options()
+        rows = self._rows(X, reset=True)
+        weights = _as_weights(sample_weight, len(rows))
+        problem, inverse = self._problem(rows, weights)
+        reference = self._reference(problem, rows, inverse)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with precision(rows.dtype):
+            learned = run(problem, self._settings(seed), reference, self._callback())
+        self._store(learned, problem, inverse)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return λ of images, shape (N, d): their projections on the manifold."""
+        return self._project(X).parameters
+
+    def distances(self, X: Any) -> np.ndarray:
+        """Return ‖u − U_λ(p)‖ of images, shape (N,): their distances to the manifold."""
+        return self._project(X).distances
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Render the pattern for given λ, shape (N, d): images shaped as those of `fit`."""
+        check_is_fitted(self)
+        lam = as_parameters("X", X, self.transformation_.parameters.names)
+        images = manifold.render(self.pattern_, lam, self.transformation_, Grid(*self.image_shape_))
+        return images.reshape(len(lam), *self.image_shape_) if self._stacked else images
+
+    def align(self, X: Any, **options: Any) -> np.ndarray:
+        """Return images resampled in the pattern's frame, shape (N, H, W).
+
+        Options, such as ``interpolation="cubic"``, go to `patternfold.align`.
+        """
+        lam = self.transform(X)
+        rows = self._rows(X, reset=False)
+        return align(rows, lam, self.transformation_, image_shape=self.image_shape_, **options)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return 1 − Σ w d²(u, M(p)) / Σ w‖u‖²: the share of the images' energy explained."""
+        distances = self.distances(X).astype(np.float64)
+        weights = _as_weights(sample_weight, len(distances))
+        norms = np.linalg.norm(self._rows(X, reset=False).astype(np.float64), axis=1)
+        return float(1 - (weights * distances**2).sum() / (weights * norms**2).sum())
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the transformation parameters."""
+        check_is_fitted(self)
+        return np.array(self.transformation_.parameters.names, dtype=object)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file that `patternfold.load` reads."""
+        from patternfold.persistence import save
+
+        save(self, path)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.transformation_.parameters.dim
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the estimator takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_options(self) -> None:
+        for name, known in (("solver", SOLVERS), ("projection", tuple(PROJECTIONS))):
+            if getattr(self, name) not in known:
+                raise unknown_name(name, getattr(self, name), known)
+        if self.refit not in REFITS:
+            raise ValueError(f"refit={self.refit!r} must be 'all', 'coefficients' or None.")
+        if isinstance(self.reference, str) and self.reference not in REFERENCES:
+            raise unknown_name("reference", self.reference, REFERENCES)
+        for name, least in (("n_atoms", 1), ("n_starts", 1), ("n_exchanges", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
+        if not self.tol >= 0:
+            raise ValueError(f"tol={self.tol!r} must not be negative.")
+
+    def _rows(self, X: Any, reset: bool) -> np.ndarray:
+        """Check images and flatten them; in `fit`, remember their shape."""
+        if np.ndim(X) == 3:
+            X = np.asarray(X)
+            shape, X = X.shape[1:], X.reshape(len(X), -1)
+            stacked = True
+        else:
+            shape, stacked = self.image_shape, False
+        if getattr(X, "dtype", None) is not None and X.dtype.kind in "bu":
+            X = as_floats("X", X)
+        rows = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        if not reset:
+            if stacked and tuple(shape) != self.image_shape_:
+                raise ValueError(
+                    f"X holds images of shape {tuple(shape)}; the model was fitted on images of "
+                    f"shape {self.image_shape_}. Resize them first."
+                )
+            return rows
+        shape = image_shape_of(rows.shape[1]) if shape is None else tuple(int(v) for v in shape)
+        if self.image_shape is not None and tuple(self.image_shape) != shape:
+            raise ValueError(f"image_shape={self.image_shape} but X holds images of shape {shape}.")
+        if len(shape) != 2 or np.prod(shape) != rows.shape[1]:
+            raise ValueError(
+                f"image_shape={shape} has {np.prod(shape)} pixels but X has {rows.shape[1]} "
+                "features."
+            )
+        self.image_shape_ = shape
+        self._stacked = stacked
+        return rows
+
+    def _problem(self, rows: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
+        """Put images in an order of their own, equal ones together.
+
+        The result then depends neither on their order nor on whether an image is given twice or
+        has weight 2.
+        """
+        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        summed = np.bincount(inverse, weights, len(unique))
+        kept = summed > 0
+        if not kept.any() or not unique[kept].any():
+            raise ValueError(
+                "All images with positive weight are blank: there is no pattern to learn."
+            )
+        transformation = as_transformation(self.transformation).with_bounds(self.bounds or {})
+        problem = Problem(
+            np.ascontiguousarray(unique[kept]),
+            summed[kept],
+            Grid(*self.image_shape_),
+            transformation,
+            as_mother(self.mother),
+            as_dictionary(self.dictionary),
+        )
+        # Images without weight point nowhere; `_store` projects them afterwards.
+        place = np.where(kept, np.cumsum(kept) - 1, -1)
+        return problem, place[inverse]
+
+    def _settings(self, seed: int) -> Settings:
+        return Settings(
+            n_atoms=int(self.n_atoms),
+            tol=self.tol,
+            tangent_refinement=self.tangent_refinement,
+            refit=self.refit,
+            projection=self.projection,
+            n_starts=int(self.n_starts),
+            n_exchanges=int(self.n_exchanges),
+            stop_on_increase=self.refit is None,
+            seed=seed,
+        )
+
+    def _reference(self, problem: Problem, rows: np.ndarray, inverse: np.ndarray) -> Any:
+        """Translate ``reference`` to the order of the problem's images."""
+        if self.warm_start and hasattr(self, "pattern_"):
+            lam = np.zeros((len(problem.images), problem.transformation.parameters.dim))
+            known = len(self.parameters_) == len(rows)
+            lam = np.tile(problem.transformation.identity, (len(problem.images), 1))
+            if known:
+                lam[inverse[inverse >= 0]] = self.parameters_[inverse >= 0]
+            else:
+                lam = project(
+                    self.pattern_,
+                    problem.images,
+                    problem.transformation,
+                    image_shape=self.image_shape_,
+                ).parameters
+            lam = problem.transformation.parameters.put_inside(lam).astype(rows.dtype)
+            return State(self.pattern_, lam, problem.error(self.pattern_, lam))
+        if isinstance(self.reference, (str, Pattern)):
+            return self.reference
+        if np.ndim(self.reference) == 0:
+            index = int(self.reference)
+            if not 0 <= index < len(rows):
+                raise ValueError(f"reference={index} is not an index of {len(rows)} images.")
+            return rows[index]
+        image = as_floats("reference", self.reference).astype(rows.dtype)
+        if image.size != rows.shape[1]:
+            raise ValueError(
+                f"reference has shape {image.shape}; the images have {self.image_shape_}."
+            )
+        return image.reshape(-1)
+
+    def _callback(self) -> Callable[[Progress], object] | None:
+        if not self.verbose:
+            return self.callback
+
+        def tell(progress: Progress) -> object:
+            print(progress, file=sys.stderr, flush=True)
+            return self.callback(progress) if self.callback is not None else None
+
+        return tell
+
+    def _store(self, learned: Learned, problem: Problem, inverse: np.ndarray) -> None:
+        """Set the fitted attributes, in the order of the user's images."""
+        self.pattern_ = learned.state.pattern
+        self.transformation_ = problem.transformation
+        self.parameters_ = learned.state.lam[inverse]
+        path = np.array(learned.path) / problem.energy
+        if self.warm_start and hasattr(self, "error_path_"):
+            path = np.append(self.error_path_, path)
+        self.error_path_ = path
+        self.n_iter_ = max(1, len(path))
+        self.stop_reason_ = learned.reason
+        if learned.reason == "interrupted":
+            warnings.warn(
+                f"Learning was interrupted after {self.pattern_.n_atoms} atoms; the model is "
+                "usable, and fit with warm_start=True goes on from here.",
+                stacklevel=3,
+            )
+
+    def _project(self, X: Any) -> Any:
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        return project(self.pattern_, rows, self.transformation_, image_shape=self.image_shape_)
+
+
+def _as_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """Return weights as a float64 array of length n."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = as_floats("sample_weight", sample_weight).astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},).")
+    if (weights < 0).any():
+        raise ValueError("sample_weight must not be negative.")
+    return weights
