@@ -1,0 +1,48 @@
+"""The documents at the top of the repository keep their word."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+
+documents = pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+
+
+@documents
+def test_code_runs(name):
+    text = (ROOT / name).read_text()
+    namespace = {"__name__": "document"}
+    blocks = list(CODE.finditer(text))
+    assert blocks
+    for block in blocks:
+        # Blank lines in front make tracebacks show the line of the document.
+        code = "\n" * text.count("\n", 0, block.start(1)) + block[1]
+        exec(compile(code, name, "exec"), namespace)
+
+
+@documents
+def test_links_lead_somewhere(name):
+    links = LINK.findall((ROOT / name).read_text())
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@documents
+def test_make_targets_exist(name):
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)\b", (ROOT / name).read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"test", "demo"} <= named <= targets
+
+
+def test_demo_draws_a_small_picture(tmp_path, capsys):
+    from patternfold import demo
+
+    path = tmp_path / "new" / "picture.png"
+    assert demo.main(["--output", str(path)]) == 0
+    assert str(path) in capsys.readouterr().out
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert 20_000 < path.stat().st_size < 150_000
