@@ -31,13 +31,15 @@ def as_floats(name: str, value: Any) -> np.ndarray:
     """Return ``value`` as a float array (float32 and float64 are kept) without NaN or infinity."""
     try:
         array = np.asarray(value)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
         if array.dtype not in (np.float32, np.float64):
             # Small integers (pixels) are exact in float32; everything else deserves float64.
             small = array.dtype.kind in "bu" or array.dtype in (np.int8, np.int16, np.float16)
             array = array.astype(np.float32 if small else np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} must be an array of numbers; got {type(value).__name__}."
+            f"{name} must be an array of real numbers; got {type(value).__name__} ({error})."
         ) from error
     require_finite(name, array)
     return array
@@ -62,7 +64,7 @@ def as_parameters(name: str, value: Any, names: tuple[str, ...]) -> np.ndarray:
     if array.ndim != 2 or array.shape[1] != len(names):
         raise ValueError(
             f"{name} has shape {np.shape(value)}; expected (N, {len(names)}), "
-            f"one row ({', '.join(names)}) per image."
+            f"rows of ({', '.join(names)})."
         )
     return array
 
@@ -82,27 +84,34 @@ def as_images(
     square images where their length is a square number and as single rows of pixels otherwise.
     """
     array = as_floats(name, images)
-    if array.ndim == 3:
-        shape = (array.shape[1], array.shape[2])
-    elif array.ndim == 2:
-        shape = image_shape_of(array.shape[1]) if image_shape is None else tuple(image_shape)
-    else:
+    if array.ndim not in (2, 3):
         raise ValueError(
             f"{name} has shape {array.shape}; expected (N, H, W), or (N, H*W) with image_shape. "
             f"For a single image pass {name}[None]."
         )
-    if image_shape is not None and (len(tuple(image_shape)) != 2 or min(image_shape) < 1):
-        raise ValueError(f"image_shape={image_shape!r} must be two positive integers (H, W).")
-    if array.ndim == 3 and image_shape is not None and shape != tuple(image_shape):
+    n_pixels = math.prod(array.shape[1:])
+    if n_pixels == 0:
+        raise ValueError(f"{name} has shape {array.shape}: images without pixels.")
+    if image_shape is not None:
+        shape = _as_image_shape(image_shape)
+    else:
+        shape = image_shape_of(n_pixels) if array.ndim == 2 else array.shape[1:]
+    if array.ndim == 3 and shape != array.shape[1:]:
         raise ValueError(
-            f"image_shape={tuple(image_shape)} but {name} holds images of shape {shape}; "
+            f"image_shape={shape} but {name} holds images of shape {array.shape[1:]}; "
             "resize them, or leave image_shape out."
         )
-    n_pixels = int(np.prod(array.shape[1:]))
     if math.prod(shape) != n_pixels:
         raise ValueError(
             f"image_shape={shape} has {math.prod(shape)} pixels but {name} has {n_pixels} features."
         )
-    if n_pixels == 0:
-        raise ValueError(f"{name} has shape {array.shape}: images without pixels.")
-    return array.reshape(len(array), n_pixels), shape
+    height, width = shape
+    return array.reshape(len(array), n_pixels), (height, width)
+
+
+def _as_image_shape(image_shape: Any) -> tuple[int, ...]:
+    """Return (H, W) as two positive integers."""
+    pair = np.asarray(image_shape)
+    if pair.shape != (2,) or pair.dtype.kind not in "iu" or (pair < 1).any():
+        raise ValueError(f"image_shape={image_shape!r} must be two positive integers (H, W).")
+    return tuple(int(v) for v in pair)

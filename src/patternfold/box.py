@@ -105,13 +105,13 @@ class Box(eqx.Module):
 
     def wrap(self, values: Any) -> Any:
         """Bring periodic parameters into their interval; others are left alone."""
-        xp = jnp if isinstance(values, jax.Array) else np
+        xp, values = _namespace(values)
         lower, width, periodic = self._arrays(values, self.lower, self.width, self.periodic)
         return xp.where(periodic, lower + xp.mod(values - lower, width), values)
 
     def clip(self, values: Any) -> Any:
         """Bring parameters that are not periodic to the nearest bound; others are left alone."""
-        xp = jnp if isinstance(values, jax.Array) else np
+        xp, values = _namespace(values)
         lower, upper, periodic = self._arrays(values, self.lower, self.upper, self.periodic)
         return xp.where(periodic, values, xp.clip(values, lower, upper))
 
@@ -124,23 +124,22 @@ class Box(eqx.Module):
         values = np.asarray(values)
         slack = tolerance * self.width
         inside = (values >= self.lower - slack) & (values <= self.upper + slack)
-        return (inside | np.asarray(self.periodic)).all(axis=-1)
+        return np.asarray((inside | np.asarray(self.periodic)).all(axis=-1))
 
     def require_inside(self, values: np.ndarray, argument: str) -> None:
-        """Raise an error that names the first parameter outside the box."""
+        """Raise an error that names the parameter farthest outside in the first such row."""
         values = np.atleast_2d(values)
         outside = ~self.contains(values)
         if outside.any():
             row = int(np.argmax(outside))
-            for name, value, low, high, periodic in zip(
-                self.names, values[row], self.lower, self.upper, self.periodic, strict=True
-            ):
-                if not periodic and not low <= value <= high:
-                    raise ValueError(
-                        f"{argument}[{row}] has {name}={value:.6g}, outside its bounds "
-                        f"[{low:.6g}, {high:.6g}]; pass a value inside, or widen the box with "
-                        f"bounds={{{name!r}: (lower, upper)}}."
-                    )
+            excess = np.maximum(values[row] - self.upper, self.lower - values[row]) / self.width
+            k = int(np.argmax(np.where(self.periodic, -np.inf, excess)))
+            name, value = self.names[k], values[row, k]
+            raise ValueError(
+                f"{argument}[{row}] has {name}={value:.6g}, outside its bounds "
+                f"[{self.lower[k]:.6g}, {self.upper[k]:.6g}]; pass a value inside, or widen the "
+                f"box with bounds={{{name!r}: (lower, upper)}}."
+            )
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draw ``size`` points uniformly, shape (size, dim)."""
@@ -168,13 +167,17 @@ class Box(eqx.Module):
     @staticmethod
     def _arrays(like: Any, *constants: Any) -> tuple[Any, ...]:
         """Give constants the dtype and rank of ``like`` (bool ones keep their dtype)."""
-        xp = jnp if isinstance(like, jax.Array) else np
-        ndim = np.ndim(like)
+        xp, like = _namespace(like)
         dtype = like.dtype if np.issubdtype(like.dtype, np.floating) else np.float64
 
         def convert(value: Any) -> Any:
             array = np.asarray(value)
             array = array if array.dtype == bool else array.astype(dtype)
-            return xp.asarray(array.reshape((1,) * (ndim - 1) + array.shape))
+            return xp.asarray(array.reshape((1,) * (like.ndim - 1) + array.shape))
 
         return tuple(convert(c) for c in constants)
+
+
+def _namespace(values: Any) -> tuple[Any, Any]:
+    """Return the array library of ``values``, NumPy unless they are JAX's, and them as array."""
+    return (jnp, values) if isinstance(values, jax.Array) else (np, np.asarray(values))

@@ -96,10 +96,30 @@ class AtomDictionary(AbstractDictionary):
 
 
 class CustomDictionary(AbstractDictionary):
-    """A dictionary from a JAX function ``b(gamma, x, y) -> (u, v)``."""
+    """A dictionary from a JAX function ``b(gamma, x, y) -> (u, v)``.
+
+    Parameters
+    ----------
+    function : callable
+        The coordinate map, smooth in all arguments and a bijection in (x, y). Define it at
+        module level: compiled code is kept per function object.
+    parameters : Box
+        The domain Γ.
+
+    Examples
+    --------
+    >>> def shrink(gamma, x, y):
+    ...     return x / gamma[0], y / gamma[0]
+    >>> dictionary = CustomDictionary(shrink, Box(["sigma"], [0.1], [1.0]))
+    """
 
     function: Callable[..., Any] = eqx.field(static=True)
     parameters: Box
+
+    def __init__(self, function: Callable[..., Any], parameters: Box):
+        # The inherited annotation would put ``parameters`` first.
+        self.function = function
+        self.parameters = parameters
 
     def coordinates(self, gamma: Float[Array, " s"], x: Points, y: Points) -> tuple[Points, Points]:
         """Map with the user's function."""

@@ -78,3 +78,14 @@ class Grid(eqx.Module):
     def y(self) -> np.ndarray:
         """The y of every pixel in row-major order, shape (n,)."""
         return np.repeat(self.rows, self.width)
+
+
+def as_grid(shape: tuple[int, int] | Grid) -> Grid:
+    """Return the grid of an image of ``shape`` (H, W), or the grid itself."""
+    if isinstance(shape, Grid):
+        return shape
+    try:
+        height, width = shape
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"shape={shape!r} must be a pair (height, width).") from error
+    return Grid(height, width)

@@ -17,7 +17,7 @@ from patternfold._validation import as_images, as_parameters
 from patternfold.atoms import Atoms, evaluate, evaluate_field
 from patternfold.chunks import map_chunks
 from patternfold.compilation import compiled
-from patternfold.grid import Grid
+from patternfold.grid import Grid, as_grid
 from patternfold.pattern import Pattern
 from patternfold.precision import precision, working_dtype
 from patternfold.transformations import AbstractTransformation, as_transformation
@@ -53,7 +53,7 @@ def render(
     --------
     >>> p = Pattern([1.0], [[0.0, 0.0, 0.0, 0.3, 0.3]])
     >>> render(p, [[0.5, 0.0]], "translation", (1, 4)).round(3).tolist()
-    [[0.0, 0.002, 0.399, 0.399]]
+    [[0.0, 0.002, 0.398, 0.398]]
     """
     job = _Job(pattern, lam, transformation, shape, check)
     return job.run(_render, images=4)[0]
@@ -156,12 +156,15 @@ class _Job:
         lam = as_parameters("lam", lam, box.names)
         if check:
             box.require_inside(lam, "lam")
-        grid = shape if isinstance(shape, Grid) else Grid(*shape)
+        grid = as_grid(shape)
         self.dtype = working_dtype(lam) if images is None else working_dtype(images)
         self.rows = (lam.astype(self.dtype),)
         if images is not None:
             if len(images) != len(lam):
-                raise ValueError(f"lam has {len(lam)} rows but there are {len(images)} images.")
+                raise ValueError(
+                    f"lam has {len(lam)} rows but there are {len(images)} images; "
+                    "give one row of lam for each image."
+                )
             self.rows += (images.astype(self.dtype, copy=False),)
         self.x, self.y = grid.x.astype(self.dtype), grid.y.astype(self.dtype)
 

@@ -11,7 +11,7 @@ from patternfold._validation import as_floats, as_parameters
 from patternfold.atoms import Atoms, evaluate, evaluate_field, make_atoms
 from patternfold.compilation import compiled
 from patternfold.dictionary import AbstractDictionary, as_dictionary
-from patternfold.grid import Grid
+from patternfold.grid import Grid, as_grid
 from patternfold.mothers import AbstractMother, as_mother
 from patternfold.precision import precision, working_dtype
 
@@ -98,7 +98,7 @@ class Pattern(eqx.Module):
 
     def render(self, shape: tuple[int, int] | Grid, dtype: Any = np.float64) -> np.ndarray:
         """Sample p at the pixel centres of an image of ``shape`` (H, W)."""
-        grid = shape if isinstance(shape, Grid) else Grid(*shape)
+        grid = as_grid(shape)
         x, y = grid.x.astype(dtype), grid.y.astype(dtype)
         return self(x, y).reshape(grid.shape)
 
@@ -131,11 +131,17 @@ class Pattern(eqx.Module):
 
     def __hash__(self) -> int:
         """Hash the atoms."""
-        return hash((self.coef.tobytes(), self.gamma.tobytes()))
+        # Adding 0 makes 0 of -0, which is equal to it and must hash alike.
+        return hash(((self.coef + 0.0).tobytes(), (self.gamma + 0.0).tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy through the constructor, so that the arrays stay read-only."""
+        return (Pattern, (self.coef, self.gamma, self.mother, self.dictionary))
 
     def __repr__(self) -> str:
         """Describe the pattern in one line and its first atoms in a table."""
-        head = f"Pattern of {self.n_atoms} atom{'s' * (self.n_atoms != 1)}, mother={self.mother}"
+        mother = eqx.tree_pformat(self.mother, width=1000)  # on one line
+        head = f"Pattern of {self.n_atoms} atom{'s' * (self.n_atoms != 1)}, mother={mother}"
         if not self.n_atoms:
             return head
         names = ("coef", *self.dictionary.parameters.names)
@@ -150,5 +156,11 @@ class Pattern(eqx.Module):
     def _points(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         x, y = as_floats("x", x), as_floats("y", y)
         dtype = working_dtype(x, y)
+        try:
+            np.broadcast_shapes(x.shape, y.shape)
+        except ValueError as error:
+            raise ValueError(
+                f"x has shape {x.shape} but y has shape {y.shape}; give both the same shape."
+            ) from error
         x, y = np.broadcast_arrays(x.astype(dtype), y.astype(dtype))
         return x, y

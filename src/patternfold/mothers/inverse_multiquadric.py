@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
+from typing import SupportsFloat
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,17 +21,18 @@ class InverseMultiquadric(AbstractRadialMother):
         Exponent μ < 0.
     """
 
-    mu: float = eqx.field(default=-3.0, static=True)
+    mu: float = eqx.field(static=True)
 
-    def __check_init__(self) -> None:
-        """Refuse exponents for which φ does not decay."""
-        if not (isinstance(self.mu, (int, float)) and math.isfinite(self.mu) and self.mu < 0):
-            raise ValueError(f"mu={self.mu!r} must be a negative number, such as -3.")
+    def __init__(self, mu: SupportsFloat = -3.0):
+        # φ decays for negative exponents only.
+        if not (isinstance(mu, Real) and -math.inf < float(mu) < 0):
+            raise ValueError(f"mu={mu!r} must be a negative number, such as -3.")
+        self.mu = float(mu)
 
     def profile(self, z: Points) -> tuple[Points, Points]:
         """Return φ and dφ/dz = μ φ / (1 + z)."""
         base = 1 + z
-        if float(self.mu).is_integer():
+        if self.mu.is_integer():
             # Whole exponents become a few multiplications and one division.
             value = 1 / base ** int(-self.mu)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from patternfold._validation import lookup
 from patternfold.transformations.affine import Affine
 from patternfold.transformations.base import AbstractAffineTransformation, AbstractTransformation
@@ -12,7 +14,7 @@ from patternfold.transformations.scaling import Scaling
 from patternfold.transformations.similarity import Similarity
 from patternfold.transformations.translation import Translation
 
-TRANSFORMATIONS: dict[str, type[AbstractAffineTransformation]] = {
+TRANSFORMATIONS: dict[str, Callable[[], AbstractAffineTransformation]] = {
     "translation": Translation,
     "scaling": Scaling,
     "rotation-translation": RotationTranslation,

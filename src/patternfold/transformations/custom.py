@@ -36,7 +36,7 @@ class CustomTransformation(AbstractTransformation):
     --------
     >>> def shear(lam, x, y):
     ...     return x - lam[0] * y, y
-    >>> transformation = CustomTransformation(shear, Box(["k"], [-1], [1]), identity=[0.0])
+    >>> transformation = CustomTransformation(shear, Box(["k"], [-1.0], [1.0]), identity=[0.0])
     """
 
     function: Callable[..., Any] = eqx.field(static=True)
