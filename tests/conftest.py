@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 
 import jax
+import jaxtyping
 import matplotlib
 import numpy as np
 import pytest
@@ -26,3 +27,11 @@ def dtype(request: pytest.FixtureRequest) -> Iterator[np.dtype]:
     """Run the test in both precisions; 64-bit arrays are enabled for float64 only."""
     with jax.enable_x64(request.param is np.float64):
         yield np.dtype(request.param)
+
+
+@pytest.fixture
+def as_users_run() -> Iterator[None]:
+    """Switch off the type checks, which would catch bad input before our own messages do."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
