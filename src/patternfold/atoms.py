@@ -37,8 +37,8 @@ class Atoms(eqx.Module):
 
 
 def padded_size(n_atoms: int) -> int:
-    """Smallest of 8, 32, 128, ... that holds ``n_atoms``."""
-    size = 8
+    """Smallest of 32, 128, 512, ... that holds ``n_atoms``; padding costs no time."""
+    size = 32
     while size < n_atoms:
         size *= 4
     return size

@@ -184,7 +184,10 @@ def correct_at_length(problem: Problem, settings: Settings, state: State) -> Sta
     """Let all atoms and λ_i settle, on all pixels."""
     state = correct(problem, settings, state)
     move = settings.projection != "fixed"
-    new = correct_all(*state[:2], problem.data, problem.atom_box, max_iter=12, move_lam=move)
+    # Many steps where each brings much, as towards an exact fit; few where they bring little.
+    new = correct_all(
+        *state[:2], problem.data, problem.atom_box, max_iter=40, tol=5e-4, move_lam=move
+    )
     return min(state, State(*new), key=lambda s: s.error)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.pats import Learned, learn
@@ -27,12 +28,14 @@ def run(
     callback: Callback | None = None,
 ) -> Learned:
     """Learn from a reference, or go on from an earlier state, and fix the frame of the result."""
-    if isinstance(reference, State):
-        start, path = reference, []
-    else:
-        references = reference_patterns(problem, settings, reference)
-        start, path = best_start(problem, settings, references)
-    learned = learn(problem, settings, start, callback)
+    # NumPy's small systems gain nothing from threads, which would only wait beside JAX's.
+    with threadpool_limits(limits=1, user_api="blas"):
+        if isinstance(reference, State):
+            start, path = reference, []
+        else:
+            references = reference_patterns(problem, settings, reference)
+            start, path = best_start(problem, settings, references)
+        learned = learn(problem, settings, start, callback)
     pattern, lam, _ = learned.state
     pattern = drop_idle_atoms(problem, pattern, lam)
     pattern, lam = fix_frame(pattern, lam, problem.transformation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from patternfold.atoms import Atoms, evaluate
 from patternfold.chunks import map_chunks
@@ -45,7 +45,7 @@ def _search(
     lam: Float[Array, "N d"],
     x: Float[Array, " n"],
     y: Float[Array, " n"],
-    max_iter: int,
+    max_iter: int | Int[Array, ""],
 ) -> tuple[Array, Array, Array]:
     box = transformation.parameters
     width = jnp.asarray(box.width, lam.dtype)

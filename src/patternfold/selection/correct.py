@@ -272,8 +272,9 @@ def _solve(
     backward = None
     if move_lam:
         backward, lam_part = _eliminate(here, damping, data, lam)
-        matrix -= np.einsum("iad,idb->ab", here.cross, backward, optimize=True)
-        slope -= np.einsum("iad,id->a", here.cross, lam_part, optimize=True)
+        cross = here.cross.transpose(1, 0, 2).reshape(len(matrix), -1)
+        matrix -= cross @ backward.reshape(-1, len(matrix))
+        slope -= cross @ lam_part.ravel()
     matrix[held], matrix[:, held], slope[held] = 0, 0, 0
     matrix[held, held] = 1
     try:
@@ -283,7 +284,7 @@ def _solve(
         step = slope / np.maximum(np.diag(here.atoms), ridge) * min(1.0, 1 / damping)
     if backward is None:
         return step, np.zeros_like(lam)
-    return step, lam_part - np.einsum("ida,a->id", backward, step)
+    return step, lam_part - backward @ step
 
 
 def _eliminate(
