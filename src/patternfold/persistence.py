@@ -110,9 +110,13 @@ def _rebuild(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> PATS
     model.error_path_ = arrays["error_path"]
     model.n_iter_ = max(1, len(model.error_path_))
     model.stop_reason_ = description["stop_reason"]
-    model.image_shape_ = tuple(int(v) for v in description["image_shape"])
-    model.n_features_in_ = int(np.prod(model.image_shape_))
-    model._stacked = bool(description["stacked"])
+    height, width = (int(v) for v in description["image_shape"])
+    remembered = {
+        "image_shape_": (height, width),
+        "n_features_in_": height * width,
+        "_stacked": bool(description["stacked"]),
+    }
+    vars(model).update(remembered)
     return model
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from patternfold import manifold
-from patternfold._validation import as_floats, as_parameters, image_shape_of, unknown_name
+from patternfold._validation import as_floats, as_parameters, unknown_name
 from patternfold.dictionary import AbstractDictionary, as_dictionary
+from patternfold.estimators.images import as_weights, rows_of
 from patternfold.grid import Grid
 from patternfold.learning.pats import PROJECTIONS, Learned
 from patternfold.learning.problem import Problem, Settings
@@ -122,6 +123,9 @@ class PATS(TransformerMixin, BaseEstimator):
     True
     """
 
+    image_shape_: tuple[int, int]
+    _stacked: bool
+
     def __init__(
         self,
         n_atoms: int = 20,
@@ -191,14 +195,14 @@ class PATS(TransformerMixin, BaseEstimator):
             Weights w_i ≥ 0 of the images.
         """
         self._check_options()
-        rows = self._rows(X, reset=True)
-        weights = _as_weights(sample_weight, len(rows))
+        rows = rows_of(self, X, reset=True)
+        weights = as_weights(sample_weight, len(rows))
         problem, inverse = self._problem(rows, weights)
         reference = self._reference(problem, rows, inverse)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with precision(rows.dtype):
             learned = run(problem, self._settings(seed), reference, self._callback())
-        self._store(learned, problem, inverse)
+        self._store(learned, problem, rows, inverse)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -222,14 +226,14 @@ class PATS(TransformerMixin, BaseEstimator):
         Options, such as ``interpolation="cubic"``, go to `patternfold.align`.
         """
         lam = self.transform(X)
-        rows = self._rows(X, reset=False)
+        rows = rows_of(self, X, reset=False)
         return align(rows, lam, self.transformation_, image_shape=self.image_shape_, **options)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return 1 − Σ w d²(u, M(p)) / Σ w‖u‖²: the share of the images' energy explained."""
         distances = self.distances(X).astype(np.float64)
-        weights = _as_weights(sample_weight, len(distances))
-        norms = np.linalg.norm(self._rows(X, reset=False).astype(np.float64), axis=1)
+        weights = as_weights(sample_weight, len(distances))
+        norms = np.linalg.norm(rows_of(self, X, reset=False).astype(np.float64), axis=1)
         return float(1 - (weights * distances**2).sum() / (weights * norms**2).sum())
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -269,36 +273,6 @@ class PATS(TransformerMixin, BaseEstimator):
         if not self.tol >= 0:
             raise ValueError(f"tol={self.tol!r} must not be negative.")
 
-    def _rows(self, X: Any, reset: bool) -> np.ndarray:
-        """Check images and flatten them; in `fit`, remember their shape."""
-        if np.ndim(X) == 3:
-            X = np.asarray(X)
-            shape, X = X.shape[1:], X.reshape(len(X), -1)
-            stacked = True
-        else:
-            shape, stacked = self.image_shape, False
-        if getattr(X, "dtype", None) is not None and X.dtype.kind in "bu":
-            X = as_floats("X", X)
-        rows = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
-        if not reset:
-            if stacked and tuple(shape) != self.image_shape_:
-                raise ValueError(
-                    f"X holds images of shape {tuple(shape)}; the model was fitted on images of "
-                    f"shape {self.image_shape_}. Resize them first."
-                )
-            return rows
-        shape = image_shape_of(rows.shape[1]) if shape is None else tuple(int(v) for v in shape)
-        if self.image_shape is not None and tuple(self.image_shape) != shape:
-            raise ValueError(f"image_shape={self.image_shape} but X holds images of shape {shape}.")
-        if len(shape) != 2 or np.prod(shape) != rows.shape[1]:
-            raise ValueError(
-                f"image_shape={shape} has {np.prod(shape)} pixels but X has {rows.shape[1]} "
-                "features."
-            )
-        self.image_shape_ = shape
-        self._stacked = stacked
-        return rows
-
     def _problem(self, rows: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
         """Put images in an order of their own, equal ones together.
 
@@ -322,7 +296,7 @@ class PATS(TransformerMixin, BaseEstimator):
             as_mother(self.mother),
             as_dictionary(self.dictionary),
         )
-        # Images without weight point nowhere; `_store` projects them afterwards.
+        # Images without weight point nowhere.
         place = np.where(kept, np.cumsum(kept) - 1, -1)
         return problem, place[inverse]
 
@@ -340,26 +314,13 @@ class PATS(TransformerMixin, BaseEstimator):
         )
 
     def _reference(self, problem: Problem, rows: np.ndarray, inverse: np.ndarray) -> Any:
-        """Translate ``reference`` to the order of the problem's images."""
+        """Return where to start: a name, an image, a pattern, or the state of the last fit."""
         if self.warm_start and hasattr(self, "pattern_"):
-            lam = np.zeros((len(problem.images), problem.transformation.parameters.dim))
-            known = len(self.parameters_) == len(rows)
-            lam = np.tile(problem.transformation.identity, (len(problem.images), 1))
-            if known:
-                lam[inverse[inverse >= 0]] = self.parameters_[inverse >= 0]
-            else:
-                lam = project(
-                    self.pattern_,
-                    problem.images,
-                    problem.transformation,
-                    image_shape=self.image_shape_,
-                ).parameters
-            lam = problem.transformation.parameters.put_inside(lam).astype(rows.dtype)
-            return State(self.pattern_, lam, problem.error(self.pattern_, lam))
+            return self._last_state(problem, inverse)
         if isinstance(self.reference, (str, Pattern)):
             return self.reference
         if np.ndim(self.reference) == 0:
-            index = int(self.reference)
+            index = int(np.asarray(self.reference))
             if not 0 <= index < len(rows):
                 raise ValueError(f"reference={index} is not an index of {len(rows)} images.")
             return rows[index]
@@ -369,6 +330,17 @@ class PATS(TransformerMixin, BaseEstimator):
                 f"reference has shape {image.shape}; the images have {self.image_shape_}."
             )
         return image.reshape(-1)
+
+    def _last_state(self, problem: Problem, inverse: np.ndarray) -> State:
+        """Return the last pattern with its λ for the same images, or found anew for others."""
+        family, dtype = problem.transformation, problem.images.dtype
+        if len(self.parameters_) == len(inverse) and (inverse >= 0).all():
+            lam = np.empty((len(problem.images), family.parameters.dim), dtype)
+            lam[inverse] = family.parameters.put_inside(self.parameters_)
+        else:
+            found = project(self.pattern_, problem.images, family, image_shape=self.image_shape_)
+            lam = found.parameters
+        return State(self.pattern_, lam, problem.error(self.pattern_, lam))
 
     def _callback(self) -> Callable[[Progress], object] | None:
         if not self.verbose:
@@ -380,11 +352,20 @@ class PATS(TransformerMixin, BaseEstimator):
 
         return tell
 
-    def _store(self, learned: Learned, problem: Problem, inverse: np.ndarray) -> None:
+    def _store(
+        self, learned: Learned, problem: Problem, rows: np.ndarray, inverse: np.ndarray
+    ) -> None:
         """Set the fitted attributes, in the order of the user's images."""
         self.pattern_ = learned.state.pattern
         self.transformation_ = problem.transformation
         self.parameters_ = learned.state.lam[inverse]
+        if (inverse < 0).any():
+            # Images without weight took no part; they have a place on the manifold all the same.
+            idle = rows[inverse < 0]
+            found = project(
+                self.pattern_, idle, self.transformation_, image_shape=self.image_shape_
+            )
+            self.parameters_[inverse < 0] = found.parameters
         path = np.array(learned.path) / problem.energy
         if self.warm_start and hasattr(self, "error_path_"):
             path = np.append(self.error_path_, path)
@@ -400,19 +381,5 @@ class PATS(TransformerMixin, BaseEstimator):
 
     def _project(self, X: Any) -> Any:
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = rows_of(self, X, reset=False)
         return project(self.pattern_, rows, self.transformation_, image_shape=self.image_shape_)
-
-
-def _as_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """Return weights as a float64 array of length n."""
-    if sample_weight is None:
-        return np.ones(n)
-    weights = as_floats("sample_weight", sample_weight).astype(np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},).")
-    if (weights < 0).any():
-        raise ValueError("sample_weight must not be negative.")
-    return weights

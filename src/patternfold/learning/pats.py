@@ -48,8 +48,12 @@ def learn(
     rng = np.random.default_rng(settings.seed)
     state, path = start, []
     reason = "the number of atoms was reached"
+    rounding = (10 * np.finfo(problem.images.dtype).eps) ** 2 * problem.energy
     try:
         while state.pattern.n_atoms < settings.n_atoms:
+            if state.error <= rounding:
+                reason = "the images are matched to rounding"
+                break
             new = step(problem, settings, state, rng)
             if new.error >= state.error:
                 reason = "no further atom lowers the error"

@@ -8,7 +8,7 @@ system in the atoms' parameters alone remains, as in the bundle adjustment of ph
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -127,7 +127,7 @@ def correct_coefficients(pattern: Pattern, lam: np.ndarray, data: Data) -> tuple
     energy = float((data.weights * (data.images.astype(np.float64) ** 2).sum(axis=1)).sum())
 
     def cost(coef: np.ndarray) -> float:
-        return energy - 2 * float(coef @ right) + float(coef @ matrix @ coef)
+        return max(0.0, energy - 2 * float(coef @ right) + float(coef @ matrix @ coef))
 
     ridge = 1e-7 * np.trace(matrix) / max(1, n_atoms) * np.eye(n_atoms)
     coef = linalg.solve(matrix + ridge, right, assume_a="sym")
@@ -174,7 +174,8 @@ def assemble(pattern: Pattern, lam: np.ndarray, data: Data) -> Normal:
     n_atoms, size = pattern.n_atoms, pattern.gamma.shape[1] + 1
     n_padded = 8 if n_atoms <= 8 else -(-n_atoms // 24) * 24
     coef, gamma = (a.astype(dtype) for a in pad_atoms(pattern.coef, pattern.gamma, n_padded))
-    atoms = Atoms(coef, gamma, np.int32(n_atoms), pattern.mother, pattern.dictionary)
+    count = np.asarray(n_atoms, np.int32)
+    atoms = Atoms(coef, gamma, count, pattern.mother, pattern.dictionary)
     bytes_per_row = 2 * dtype.itemsize * n_padded * size * len(data.x)
     rows = _whole_chunks(
         (data.images, np.sqrt(data.weights).astype(dtype), lam.astype(dtype)),
@@ -220,7 +221,7 @@ def _products(
     warped = warped_pixels(transformation, lam, x, y)
     root = roots[:, None]
 
-    def by_parameter(c: Float[Array, ""], g: Float[Array, " s"]) -> list[Float[Array, "N n"]]:
+    def by_parameter(c: Any, g: Any) -> list[Float[Array, "N n"]]:
         phi, by_gamma = atom_derivatives(atoms.mother, atoms.dictionary, g, *warped)
         return [*(c * root * part for part in by_gamma), root * phi]
 
@@ -269,7 +270,7 @@ def _solve(
     ridge = 1e-12 * diagonal.max(initial=0) + np.finfo(np.float64).tiny
     matrix[np.diag_indices_from(matrix)] += damping * diagonal + ridge
     slope = here.atoms_slope.copy()
-    backward = None
+    backward, lam_part = None, None
     if move_lam:
         backward, lam_part = _eliminate(here, damping, data, lam)
         cross = here.cross.transpose(1, 0, 2).reshape(len(matrix), -1)
@@ -282,7 +283,7 @@ def _solve(
     except linalg.LinAlgError:
         # Rounding has made the matrix indefinite; the caller will raise the damping.
         step = slope / np.maximum(np.diag(here.atoms), ridge) * min(1.0, 1 / damping)
-    if backward is None:
+    if backward is None or lam_part is None:
         return step, np.zeros_like(lam)
     return step, lam_part - backward @ step
 

@@ -8,17 +8,19 @@ energy Σ_i w_i‖U_λi(φ_γ)‖². The cost is O(nN) for gathering and O(m log
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy import fft
+import scipy.fft
 
 from patternfold.atoms import evaluate_atom
 from patternfold.compilation import compiled
 from patternfold.dictionary import AbstractDictionary, AtomDictionary
 from patternfold.mothers import AbstractMother, AbstractRadialMother
 from patternfold.selection.points import Points
+
+fft: Any = scipy.fft  # its own annotations do not fit what it returns
 
 N_WIDTHS, N_ANGLES = 6, 8
 _evaluate_atoms = compiled(jax.vmap(evaluate_atom, in_axes=(None, None, 0, None, None)))

@@ -1,0 +1,65 @@
+"""Images as scikit-learn sees them: rows of pixels, or a stack; and their weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from patternfold._validation import as_floats, image_shape_of
+
+
+def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
+    """Check images of shape (N, H, W) or (N, H·W) and return them as rows.
+
+    In ``fit`` (reset) the estimator remembers their shape as ``image_shape_``, and whether they
+    came as a stack; later they must have the same.
+    """
+    stacked = np.ndim(X) == 3
+    shape = estimator.image_shape
+    if stacked:
+        X = np.asarray(X)
+        shape, X = X.shape[1:], X.reshape(len(X), -1)
+    if getattr(X, "dtype", None) is not None and X.dtype.kind in "bu":
+        X = as_floats("X", X)
+    rows: Any = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32])
+    if reset:
+        estimator.image_shape_ = _shape(shape, estimator.image_shape, rows.shape[1])
+        estimator._stacked = stacked
+    elif stacked and shape != estimator.image_shape_:
+        raise ValueError(
+            f"X holds images of shape {shape}; the model was fitted on images of shape "
+            f"{estimator.image_shape_}. Resize them first."
+        )
+    return rows
+
+
+def _shape(shape: Any, asked: Any, n_pixels: int) -> tuple[int, int]:
+    """Return (H, W): that of a stack, the one asked for, or a guess."""
+    if shape is None:
+        return image_shape_of(n_pixels)
+    height, width = (int(v) for v in shape)
+    if asked is not None and tuple(asked) != (height, width):
+        raise ValueError(f"image_shape={asked} but X holds images of shape {(height, width)}.")
+    if math.prod((height, width)) != n_pixels:
+        raise ValueError(
+            f"image_shape={(height, width)} has {height * width} pixels but X has {n_pixels} "
+            "features."
+        )
+    return height, width
+
+
+def as_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """Return weights as a float64 array of length n."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = as_floats("sample_weight", sample_weight).astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},).")
+    if (weights < 0).any():
+        raise ValueError("sample_weight must not be negative.")
+    return weights
