@@ -21,8 +21,9 @@ N_CANDIDATES = 8
 """Atoms from the global search that are improved on Ẽ."""
 
 PROJECTIONS: dict[str, dict[str, Any]] = {
-    "global": {"n_candidates": 6},
-    "local": {},
+    # A few steps will do: the pattern moves on, and λ with it.
+    "global": {"n_candidates": 6, "max_iter": 10},
+    "local": {"max_iter": 10},
     "line-search": {"method": "line-search"},
     "fixed": {},
 }

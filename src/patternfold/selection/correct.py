@@ -27,6 +27,7 @@ from patternfold.atoms import (
 from patternfold.box import Box
 from patternfold.chunks import map_chunks, rows_at_once
 from patternfold.compilation import compiled
+from patternfold.descent import held_at_bounds
 from patternfold.dictionary import AbstractDictionary
 from patternfold.manifold import tangent_vectors, warped_pixels
 from patternfold.mothers import AbstractMother
@@ -251,14 +252,9 @@ def _whole_chunks(rows: tuple[np.ndarray, ...], size: int) -> tuple[np.ndarray, 
 
 
 def _held(box: Box, gamma: np.ndarray, here: Normal) -> np.ndarray:
-    """Mark parameters of atoms that are on a bound and want to leave."""
+    """Mark parameters of atoms, coefficients included, that are held at a bound."""
     slope = here.atoms_slope.reshape(len(gamma), -1)[:, :-1]
-    edge = 1e-9 * box.width
-    leaving = ((gamma <= box.lower + edge) & (slope < 0)) | (
-        (gamma >= box.upper - edge) & (slope > 0)
-    )
-    leaving &= ~np.array(box.periodic)
-    return np.pad(leaving, ((0, 0), (0, 1))).ravel()
+    return np.pad(held_at_bounds(box, gamma, slope), ((0, 0), (0, 1))).ravel()
 
 
 def _solve(
@@ -293,11 +289,7 @@ def _eliminate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return H_i⁻¹ C_iᵀ and H_i⁻¹ b_i for every image, with λ on a bound held there."""
     box = data.transformation.parameters
-    edge = 1e-9 * box.width
-    held = ((lam <= box.lower + edge) & (here.lam_slope < 0)) | (
-        (lam >= box.upper - edge) & (here.lam_slope > 0)
-    )
-    held &= ~np.array(box.periodic)
+    held = held_at_bounds(box, lam, here.lam_slope)
     # Units of the box make the parameters comparable.
     width = box.width * ~held
     metric = here.lam * width[:, :, None] * width[:, None, :]
