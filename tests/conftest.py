@@ -35,3 +35,10 @@ def as_users_run() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def x64() -> Iterator[None]:
+    """Run the test with 64-bit arrays."""
+    with jax.enable_x64(True):
+        yield

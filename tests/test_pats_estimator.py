@@ -185,7 +185,7 @@ def test_interruption_leaves_a_model(quick, rng):
 
 
 def test_tol_stops(quick, rng):
-    images, _ = make_images(rng)
+    images, _ = make_images(rng, noise=0.01)
     quick.set_params(n_atoms=10, tol=0.5).fit(images)
     assert quick.pattern_.n_atoms < 10
     assert "tol" in quick.stop_reason_
@@ -200,7 +200,8 @@ class TestBadInput:
         images, _ = make_images(rng, n=1)
         one = clone(quick).fit(images)
         same = clone(quick).fit(np.repeat(images, 5, axis=0))
-        assert one.pattern_ == same.pattern_
+        # The weight 5 instead of 1 rounds differently in float32.
+        np.testing.assert_allclose(one.pattern_.coef, same.pattern_.coef, rtol=1e-3)
         assert one.error_path_[-1] < 0.05
         np.testing.assert_allclose(np.ptp(same.parameters_, axis=0), 0)
 

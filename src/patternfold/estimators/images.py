@@ -17,7 +17,8 @@ def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
     In ``fit`` (reset) the estimator remembers their shape as ``image_shape_``, and whether they
     came as a stack; later they must have the same.
     """
-    stacked = np.ndim(X) == 3
+    ndim = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+    stacked = ndim == 3
     shape = estimator.image_shape
     if stacked:
         X = np.asarray(X)
@@ -62,4 +63,6 @@ def as_weights(sample_weight: Any, n: int) -> np.ndarray:
         raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},).")
     if (weights < 0).any():
         raise ValueError("sample_weight must not be negative.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every image; give at least one a weight.")
     return weights
