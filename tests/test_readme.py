@@ -13,7 +13,8 @@ documents = pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 
 
 @documents
-def test_code_runs(name):
+def test_code_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some of it writes files
     text = (ROOT / name).read_text()
     namespace = {"__name__": "document"}
     blocks = list(CODE.finditer(text))

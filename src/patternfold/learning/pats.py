@@ -39,7 +39,11 @@ class Learned(NamedTuple):
 
 
 def learn(
-    problem: Problem, settings: Settings, start: State, callback: Callback | None = None
+    problem: Problem,
+    settings: Settings,
+    start: State,
+    callback: Callback | None = None,
+    stage: str = "learning",
 ) -> Learned:
     """Grow the pattern of ``start`` atom by atom: the repeat loop of Algorithm 1.
 
@@ -62,7 +66,7 @@ def learn(
             improvement = (state.error - new.error) / state.error
             state = new
             path.append(state.error)
-            if report(state.pattern.n_atoms, state.error / problem.energy):
+            if report(state.pattern.n_atoms, state.error / problem.energy, stage):
                 reason = "the callback asked to stop"
                 break
             if improvement < settings.tol:

@@ -34,7 +34,7 @@ def run(
             start, path = reference, []
         else:
             references = reference_patterns(problem, settings, reference)
-            start, path = best_start(problem, settings, references)
+            start, path = best_start(problem, settings, references, callback)
         learned = learn(problem, settings, start, callback)
     pattern, lam, _ = learned.state
     pattern = drop_idle_atoms(problem, pattern, lam)
@@ -44,7 +44,10 @@ def run(
 
 
 def best_start(
-    problem: Problem, settings: Settings, references: list[Pattern]
+    problem: Problem,
+    settings: Settings,
+    references: list[Pattern],
+    callback: Callback | None = None,
 ) -> tuple[State, list[float]]:
     """Run a few atoms from each reference and keep the run that has come furthest.
 
@@ -55,7 +58,10 @@ def best_start(
     if len(starts) == 1 or settings.n_atoms <= 1:
         return starts[0], []
     short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
-    runs = [learn(problem, short, start) for start in starts]
+    runs = [
+        learn(problem, short, start, callback, f"start {i} of {len(starts)}")
+        for i, start in enumerate(starts, 1)
+    ]
     best = min(runs, key=lambda run: run.state.error)
     return best.state, best.path
 
