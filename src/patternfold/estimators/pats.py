@@ -71,10 +71,11 @@ class PATS(TransformerMixin, BaseEstimator):
         How λ is updated after each atom: searched over the whole box; improved near its last
         value; likewise by the paper's line search; or kept ("high-speed mode" of the paper).
     n_starts : int, default=2
-        Number of further references that are tried for a few atoms; the best start is kept.
+        Number of references that are tried for a few atoms, the one asked for, the centroid's,
+        the farthest, then others; the best start is kept.
     n_exchanges : int, default=2
         Most atoms to exchange for better ones at the end.
-    tol : float, default=1e-4
+    tol : float, default=1e-5
         Stop when an atom lowers the error by less than this share of it.
     image_shape : (H, W), optional
         Shape of flattened images; by default a square, or one row of pixels.
@@ -141,7 +142,7 @@ class PATS(TransformerMixin, BaseEstimator):
         projection: str = "global",
         n_starts: int = 2,
         n_exchanges: int = 2,
-        tol: float = 1e-4,
+        tol: float = 1e-5,
         image_shape: tuple[int, int] | None = None,
         warm_start: bool = False,
         random_state: Any = None,

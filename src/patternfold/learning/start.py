@@ -92,11 +92,11 @@ def reference_images(problem: Problem, reference: str | int, n_starts: int) -> l
     order = np.argsort(distance, kind="stable")
     named = {"centroid": order[0], "farthest": order[-1]}
     first = int(named[reference] if isinstance(reference, str) else reference)
-    if n_starts <= 1:
-        return [first]
-    # The same others whatever the first: then the outcome hardly depends on it.
-    others = order[np.linspace(0, len(order) - 1, n_starts + 1)[:-1].round().astype(int)]
-    return list(dict.fromkeys([first, *(int(i) for i in others)]))
+    # Both ends of the order come first among the others: a run from one tries the other as well,
+    # so that it hardly matters which of them was asked for.
+    spread = np.linspace(0, len(order) - 1, max(2, n_starts)).round().astype(int)
+    others = order[[spread[0], spread[-1], *spread[1:-1]]]
+    return list(dict.fromkeys([first, *(int(i) for i in others)]))[:n_starts]
 
 
 def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pattern:
