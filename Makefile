@@ -27,8 +27,8 @@ help:  ## list the targets
 demo: $(VENV)/.stamp-demo  ## run the demonstration
 	$(BIN)/python -m patternfold.demo $(ARGS)
 
-test: $(VENV)/.stamp-test  ## run the tests (ARGS="-n 2 -m 'not slow'" is passed to pytest)
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.stamp-test  ## run the tests, two at a time (ARGS="-k pattern" is passed to pytest)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: $(VENV)/.stamp-dev  ## check format, lint and types
 	$(BIN)/ruff format --check .
