@@ -39,6 +39,7 @@ N_ATOMS = 16
 MIN_EXACT, EXACT_PIXELS = 0.995, 0.05
 MIN_NOISY, NOISY_PIXELS, NOISY_SNR = 0.99, 0.5, 10.0
 MAX_MISSED, MISSED_BY = 0.005, 0.001
+THOROUGH = 300
 MIN_RATIO = 100.0
 MAX_EXPONENT = 1.1
 
@@ -146,12 +147,14 @@ def digit_case(label: int, n: int, rng: np.random.Generator) -> tuple[Pattern, n
     return pattern, transform_images(chosen[1:], rng, FAMILY, canvas=SHAPE)[0]
 
 
-def search(n_images: int = 250, n_starts: int = 200) -> bool:
-    """Print how often many random starts find better; return whether the bar is met."""
+def search(n_images: int = 200, n_starts: int = 200) -> bool:
+    """Print how often many random starts find better; return whether the bars are met."""
     print(
         f"\nGlobal optimum: {n_images} images per row against {n_starts} local searches per image "
         f"from random λ in the whole box.\nBeaten: these find a distance lower by more than "
         f"{100 * MISSED_BY:.1f} %. Matched: they come as near as ours, within as much.\n"
+        "Images of the pattern, with noise: bar on the default. Other images of its class, which "
+        f"no pose fits well:\nbar on n_candidates={THOROUGH}.\n"
     )
     rng = np.random.default_rng(1)
     cases: dict[str, Callable[[], tuple[Pattern, np.ndarray]]] = {
@@ -160,29 +163,51 @@ def search(n_images: int = 250, n_starts: int = 200) -> bool:
         'one "5", other fives': lambda: digit_case(5, n_images, rng),
         'one "2", other twos': lambda: digit_case(2, n_images, rng),
     }
-    rows, all_beaten = [], []
+    rows: list[list[str]] = []
+    judged: dict[str, list[np.ndarray]] = {"noisy": [], "others": []}
     for name, make in cases.items():
         pattern, images = make()
-        ours = project(pattern, images, FAMILY).distances
         best = multi_start(pattern, images, n_starts, rng)
-        beaten = best < (1 - MISSED_BY) * ours
-        all_beaten.append(beaten)
-        rows.append(
-            [
-                name,
-                f"{np.median(ours / norms(images)):.3f}",
-                f"{100 * (best <= (1 + MISSED_BY) * ours).mean():.1f}",
-                f"{100 * beaten.mean():.2f}",
-                f"{100 * (1 - best / ours).max():.2f}",
-            ]
-        )
-    share = float(np.concatenate(all_beaten).mean())
-    passed = share < MAX_MISSED
-    rows.append(["all", "", "", f"{100 * share:.2f}", ""])
+        noisy = "dB" in name
+        for count in (6,) if noisy else (6, 24, THOROUGH):
+            start = time.perf_counter()
+            ours = project(pattern, images, FAMILY, n_candidates=count).distances
+            seconds = time.perf_counter() - start
+            beaten = best < (1 - MISSED_BY) * ours
+            rows.append(
+                [
+                    name,
+                    f"{count}{' (default)' if count == 6 else ''}",
+                    f"{np.median(ours / norms(images)):.3f}",
+                    f"{100 * (best <= (1 + MISSED_BY) * ours).mean():.1f}",
+                    f"{100 * beaten.mean():.2f}",
+                    f"{100 * (1 - best / ours).max():.2f}",
+                    f"{1e3 * seconds / n_images:.1f}",
+                ]
+            )
+            if noisy or count == THOROUGH:
+                judged["noisy" if noisy else "others"].append(beaten)
     print_table(
-        ["pattern, images", "median distance / ‖u‖", "matched %", "beaten %", "worst, by %"], rows
+        [
+            "pattern, images",
+            "candidates",
+            "median distance / ‖u‖",
+            "matched %",
+            "beaten %",
+            "worst, by %",
+            "ms/image (compilation included)",
+        ],
+        rows,
     )
-    print(f"\n{verdict(passed)}  beaten {100 * share:.2f} % (< {100 * MAX_MISSED:.1f} %)")
+    print()
+    passed = True
+    for title, parts in judged.items():
+        share = float(np.concatenate(parts).mean())
+        passed &= share < MAX_MISSED
+        print(
+            f"{verdict(share < MAX_MISSED)}  {title}: beaten {100 * share:.2f} % "
+            f"(< {100 * MAX_MISSED:.1f} %)"
+        )
     return passed
 
 
@@ -272,8 +297,8 @@ def local_speed(n_images: int = 1000, n_scipy: int = 30) -> bool:
             "analytic": lambda: scipy_distances(pattern, *some, analytic=True),
         },
         enough=lambda t: t["default"] / n_scipy >= MIN_RATIO * t["ours"] / n_images,
-        rounds=2,
-        max_rounds=8,
+        rounds=3,
+        max_rounds=20,
     )
     each = {k: t / (n_images if k == "ours" else n_scipy) for k, t in times.items()}
     ends = {

@@ -26,8 +26,11 @@ from patternfold.transformations import AbstractTransformation
 COARSE_SIDE = 20
 """Longer side of the images in the global stage, about; larger ones are averaged in blocks."""
 
-SPACING = 0.13
+SPACING, FINE_SPACING = 0.13, 0.1
 """Mean displacement between neighbours of the grid, where the image spans 2."""
+
+SPREAD = 6
+"""The first so many candidates are not neighbours of one another on the grid."""
 
 _RADIUS = 0.5
 """Root mean square distance from the origin at which displacements are measured."""
@@ -52,7 +55,9 @@ class CoarseGrid(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def make_coarse_grid(transformation: AbstractTransformation, grid: Grid) -> CoarseGrid:
+def make_coarse_grid(
+    transformation: AbstractTransformation, grid: Grid, spacing: float = SPACING
+) -> CoarseGrid:
     """Lay a grid over Λ with about equal displacement from node to node."""
     box = transformation.parameters
     factor = max(1, round(max(grid.shape) / COARSE_SIDE))
@@ -66,7 +71,7 @@ def make_coarse_grid(transformation: AbstractTransformation, grid: Grid) -> Coar
             int(box.width[kx] / 2 / (factors[1] * grid.pixel) + 1e-9),
         )
     axes = [
-        np.array([box.centre[k]]) if k in (shift_index or ()) else _axis(transformation, k)
+        np.array([box.centre[k]]) if k in (shift_index or ()) else _axis(transformation, k, spacing)
         for k in range(box.dim)
     ]
     counts = [len(axis) for axis in axes]
@@ -84,7 +89,9 @@ def make_coarse_grid(transformation: AbstractTransformation, grid: Grid) -> Coar
     return CoarseGrid(nodes, multi_index, periods, shifts, factors, margins, shift_index)
 
 
-def _axis(transformation: AbstractTransformation, k: int, fine: int = 257) -> np.ndarray:
+def _axis(
+    transformation: AbstractTransformation, k: int, spacing: float, fine: int = 257
+) -> np.ndarray:
     """Values of parameter k with equal displacement between them: equal steps of arc length."""
     box = transformation.parameters
     values = np.linspace(box.lower[k], box.upper[k], fine)
@@ -92,7 +99,7 @@ def _axis(transformation: AbstractTransformation, k: int, fine: int = 257) -> np
     lam[:, k] = values
     speeds = np.asarray(_speeds(transformation, lam.astype(np.float32)), np.float64)[:, k]
     length = np.concatenate([[0], np.cumsum(speeds[:-1])]) * box.width[k] / (fine - 1)
-    count = max(1, round(length[-1] / SPACING))
+    count = max(1, round(length[-1] / spacing))
     # Cells of equal length, a node in the middle of each; around a circle that is even spacing.
     return np.interp((np.arange(count) + 0.5) / count * length[-1], length, values)
 
@@ -127,20 +134,31 @@ def coarse_candidates(
 ) -> np.ndarray:
     """Return the best few λ of the grid for each image, shape (N, C, d).
 
-    Candidates are picked best first; picking one rules out its neighbours on the grid, which
-    would mostly lead to the same place.
+    The first few are picked best first, and picking one rules out its neighbours on the grid, which
+    mostly lead to the same place. The others are the best of what is left, neighbours or not.
     """
     cost, best_shift = _score(atoms, transformation, images, grid, coarse)
-    n_candidates = min(n_candidates, cost.shape[1])
-    chosen = np.empty((len(images), n_candidates), np.int64)
-    for c in range(n_candidates):
-        chosen[:, c] = cost.argmin(axis=1)
-        cost[_neighbours(coarse, chosen[:, c])] = np.inf
+    chosen = _choose(cost, coarse, min(n_candidates, cost.shape[1]))
     lam = coarse.nodes[chosen]
     if coarse.shift_index is not None:
         shift = coarse.shifts[np.take_along_axis(best_shift, chosen, axis=1)]
         lam[..., list(coarse.shift_index)] += shift
     return lam
+
+
+def _choose(cost: np.ndarray, coarse: CoarseGrid, count: int) -> np.ndarray:
+    """Indices of ``count`` good nodes for each image; ``cost`` is used up."""
+    spread = min(count, SPREAD)
+    chosen = np.empty((len(cost), count), np.int64)
+    open_cost = cost.copy() if count > spread else cost
+    for c in range(spread):
+        chosen[:, c] = open_cost.argmin(axis=1)
+        open_cost[_neighbours(coarse, chosen[:, c])] = np.inf
+    if count > spread:
+        np.put_along_axis(cost, chosen[:, :spread], np.inf, axis=1)
+        rest = np.argpartition(cost, count - spread - 1, axis=1)[:, : count - spread]
+        chosen[:, spread:] = np.sort(rest, axis=1)
+    return chosen
 
 
 def _neighbours(coarse: CoarseGrid, chosen: np.ndarray) -> np.ndarray:

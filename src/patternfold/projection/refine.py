@@ -1,24 +1,29 @@
 """Local stage of the projection: batched Levenberg-Marquardt on the analytic tangents.
 
 Minimises ‖u − U_λ(p)‖² over the box Λ for many (image, start) pairs at once. A step costs one
-pass over the atoms: the field at the trial point serves both to judge it and to go on from it.
+pass over the atoms: the derivatives at the trial point serve both to judge it and to go on from it.
+Images near the manifold take about four steps; what is not done then has a large residual, and
+goes on with the full Hessian.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float
 
-from patternfold.atoms import Atoms, evaluate_field
+from patternfold.atoms import Atoms
 from patternfold.box import Box
-from patternfold.chunks import chunk_rows, padded_rows
-from patternfold.compilation import compiled
-from patternfold.descent import descend
-from patternfold.manifold import warped_pixels
+from patternfold.chunks import padded_rows
+from patternfold.projection.curvature import newton_equations, normal_equations
+from patternfold.projection.newton import Model, newton_descent
 from patternfold.transformations import AbstractTransformation
+
+FIRST_ORDER = 5
+"""Evaluations before second derivatives of the pattern are taken, which cost twice as much."""
+
+BLOCK_BYTES = 2**20
+"""Size of one array of a batch: the dozen that a pass over the atoms works on stay in the cache."""
 
 
 class Refined(NamedTuple):
@@ -42,16 +47,17 @@ def refine(
 ) -> Refined:
     """Refine ``starts[r]`` for image ``images[index[r]]``, for every pair r."""
     box, dtype = transformation.parameters, starts.dtype
-    linearise = _Linearisation(atoms, transformation, images, index, x, y)
+    model_at = _ModelAt(atoms, transformation, images, index, x, y)
     energy = (images.astype(np.float64) ** 2).sum(axis=1)[index]
     # Rounding of the cost itself is no progress to wait for.
     rounding = 10 * np.finfo(dtype).eps ** 1.5 * energy
-    lam, cost, gram, converged = descend(linearise, starts, box, max_iter, rounding)
-    return Refined(lam.astype(dtype), cost.astype(dtype), converged, _is_degenerate(box, gram))
+    end = newton_descent(model_at, starts, box, max_iter, rounding)
+    degenerate = _is_degenerate(box, end.metric)
+    return Refined(end.point.astype(dtype), end.cost.astype(dtype), end.converged, degenerate)
 
 
-class _Linearisation:
-    """Cost and normal equations of pairs at given λ, in batches of a few fixed sizes."""
+class _ModelAt:
+    """Cost and derivatives of pairs at given λ, in batches of two fixed sizes."""
 
     def __init__(
         self,
@@ -64,47 +70,27 @@ class _Linearisation:
     ):
         self.model = (atoms, transformation)
         self.images, self.index, self.pixels = images, index, (x, y)
-        dim = transformation.parameters.dim
+        fitting = max(1, BLOCK_BYTES // (len(x) * images.dtype.itemsize))
         # Sizes go by the number of images, so that a few pairs more or less reuse compiled code.
         n_images = padded_rows(max(1, len(images)))
-        self.large = min(
-            chunk_rows((6 + dim) * len(x) * images.dtype.itemsize),
-            3 * n_images if len(index) <= 3 * n_images else 6 * n_images,
-        )
-        self.small = self.large // 8 if self.large >= 512 else self.large
+        wanted = 3 * n_images if len(index) <= 3 * n_images else 6 * n_images
+        self.large = min(2 ** (fitting.bit_length() - 1), wanted)
+        self.small = self.large // 8 if self.large >= 64 else self.large
 
-    def __call__(
-        self, lam: np.ndarray, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ‖w‖², TᵀT and Tᵀw of the pairs ``rows``."""
-        size = self.large if len(rows) > self.small else self.small
-        parts = []
-        for begin in range(0, len(rows), size):
+    def __call__(self, lam: np.ndarray, rows: np.ndarray, count: int) -> Model:
+        """Return the cost, TᵀT, half of the Hessian and Tᵀw of the pairs ``rows``."""
+        equations = normal_equations if count < FIRST_ORDER else newton_equations
+        parts, begin = [], 0
+        while begin < len(rows):
+            size = self.large if len(rows) - begin > 3 * self.small else self.small
             chunk = rows[begin : begin + size]
             batch = np.resize(chunk, size)
             images = self.images[self.index[batch]]
-            out = normal_equations(
-                *self.model, images, lam[batch].astype(images.dtype), *self.pixels
-            )
+            out = equations(*self.model, images, lam[batch].astype(images.dtype), *self.pixels)
             parts.append([np.asarray(part, np.float64)[: len(chunk)] for part in out])
-        cost, gram, slope = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return cost, gram, slope
-
-
-@compiled
-def normal_equations(
-    atoms: Atoms,
-    transformation: AbstractTransformation,
-    images: Float[Array, "B n"],
-    lam: Float[Array, "B d"],
-    x: Float[Array, " n"],
-    y: Float[Array, " n"],
-) -> tuple[Float[Array, " B"], Float[Array, "B d d"], Float[Array, "B d"]]:
-    """Return ‖w‖², TᵀT and Tᵀw with w = u − U_λ(p)."""
-    value, along_x, along_y = evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
-    w = images - value
-    products = jax.vmap(transformation.tangent_products, in_axes=(0, None, None, 0, 0, 0))
-    return (w**2).sum(axis=1), *products(lam, x, y, along_x, along_y, w)
+            begin += size
+        cost, metric, *hessian, slope = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return cost, metric, hessian[0] if hessian else metric, slope
 
 
 def _is_degenerate(box: Box, gram: np.ndarray) -> np.ndarray:
