@@ -49,7 +49,10 @@ def test_contract(quick, rng):
     again = quick.inverse_transform(lam)
     assert again.shape == images.shape
     np.testing.assert_allclose(
-        quick.distances(images), np.linalg.norm(images - again, axis=(1, 2)), rtol=1e-3
+        quick.distances(images),
+        np.linalg.norm(images - again, axis=(1, 2)),
+        rtol=1e-3,
+        atol=1e-4,  # float32: distances this small are rounding
     )
     # What transform finds is at least as good as what learning left.
     assert quick.score(images) >= 1 - quick.error_path_[-1] - 1e-4

@@ -273,3 +273,39 @@ def test_own_dictionary_and_transformation_learn(rng):
     images, _ = datasets.random_images(truth, 8, rng, "translation", shape=SHAPE)
     model = pf.PATS(2, transformation="translation", dictionary=dictionary, random_state=0)
     assert model.fit(images).error_path_[-1] < 1e-3
+
+
+def mean_image_error(images):
+    """Normalised error of the best that can be said without aligning."""
+    return ((images - images.mean(axis=0)) ** 2).sum() / (images**2).sum()
+
+
+def test_occluded_digits_under_translation(rng):
+    images, labels = datasets.load_mnist()
+    chosen = images[labels == 2][rng.choice(500, 24, replace=False)]
+    images, _ = datasets.transform_images(chosen, rng, "translation", canvas=(36, 36))
+    for image in images:
+        stripe = slice(start := rng.integers(8, 26), start + 3)
+        image[(stripe,) if rng.random() < 0.5 else (slice(None), stripe)] = 0
+    mother = pf.InverseMultiquadric(-3.0)
+    model = pf.PATS(6, transformation="translation", mother=mother, random_state=0).fit(images)
+    assert model.error_path_[-1] < 0.8 * mean_image_error(images)
+
+
+@pytest.mark.parametrize(
+    ("file", "transformation"),
+    [("yaleb_3subjects_48x42.npz", "scaling"), ("plankton_ndsb12_64.npz", "similarity")],
+)
+def test_real_images_of_the_users_own(file, transformation, rng):
+    folder = datasets.data_folder()
+    if folder is None or not (folder / file).exists():
+        pytest.skip(f"needs the variable PATTERNFOLD_DATA: a folder with {file}")
+    with np.load(folder / file) as data:
+        kind = data["subject"] if "subject" in data else data["y"]
+        images = data["x"][kind == kind[0]][:20].astype(np.float32)
+    if transformation == "scaling":
+        images, _ = datasets.transform_images(images, rng, transformation, canvas=None)
+    images /= np.linalg.norm(images, axis=(1, 2), keepdims=True)
+    model = pf.PATS(6, transformation=transformation, n_starts=1, random_state=0).fit(images)
+    assert (np.diff(model.error_path_) <= 0).all()
+    assert model.error_path_[-1] < 0.9 * mean_image_error(images)
