@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 ARGS ?=
-BENCHMARKS ?= benchmarks/core.py
+BENCHMARKS ?= benchmarks/core.py benchmarks/pose_recovery.py benchmarks/projection.py
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -222,8 +222,9 @@ class _Search:
         if c > 1:
             some = self._sparse_pixels()
             sparse = np.ascontiguousarray(images[:, some])
+            steps = _PRUNE_ITER if c <= _MANY else _THOROUGH_PRUNE_ITER
             ends = refine(
-                atoms, self.transformation, sparse, index, starts, x[some], y[some], _PRUNE_ITER
+                atoms, self.transformation, sparse, index, starts, x[some], y[some], steps
             )
             index, starts = _prune(
                 self.transformation.parameters,
@@ -262,9 +263,10 @@ class _Search:
 
 
 _MANY = 24
-"""With more candidates than this, the grid that they come from is finer."""
+"""With more candidates than this, the grid that they come from is finer and they go farther."""
 
-_PRUNE_ITER = 6
+_PRUNE_ITER, _THOROUGH_PRUNE_ITER = 6, 8
+"""Most steps on part of the pixels, before the better candidates are told from the others."""
 
 
 def _prune(
