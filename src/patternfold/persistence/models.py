@@ -1,0 +1,120 @@
+"""Fitted estimators as JSON and arrays: one `Codec` for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from patternfold.estimators.pats import PATS
+from patternfold.persistence.components import (
+    build_pattern,
+    build_transformation,
+    describe_pattern,
+    describe_transformation,
+    pattern_arrays,
+)
+from patternfold.persistence.schema import Plain, take, take_array, take_shape
+
+
+class Payload(NamedTuple):
+    """What a model file holds: a JSON object and named arrays."""
+
+    description: dict[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+
+class Codec(NamedTuple):
+    """How a kind of estimator becomes a payload, and is made from one."""
+
+    kind: type
+    pack: Callable[[Any], Payload]
+    unpack: Callable[[Payload], Any]
+
+
+def describe_options(model: Any) -> dict[str, Any]:
+    """Return the estimator's options that JSON can hold; others are their defaults on loading."""
+    options = {}
+    for name, value in model.get_params(deep=False).items():
+        value = value.item() if isinstance(value, np.generic) else value
+        if name == "image_shape" and value is not None:
+            value = [int(v) for v in value]
+        elif name == "bounds" and value is not None:
+            value = {key: [float(v) for v in pair] for key, pair in value.items()}
+        elif not isinstance(value, Plain):
+            continue
+        options[name] = value
+    return options
+
+
+def build_options(kind: type, description: dict[str, Any]) -> dict[str, Any]:
+    """Return checked options for the constructor of ``kind``."""
+    stored, options = take(description, "options", dict), {}
+    known = set(kind().get_params(deep=False))
+    for name, value in stored.items():
+        if name not in known:
+            raise ValueError(f"{kind.__name__} has no option {name!r}")
+        if name == "image_shape" and value is not None:
+            value = take_shape(stored, name)
+        elif name == "bounds" and value is not None:
+            value = {key: _pair(pair) for key, pair in take(stored, name, dict).items()}
+        elif not isinstance(value, Plain):
+            raise ValueError(f"the option {name!r} must be a plain value")
+        options[name] = value
+    return options
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("'bounds' must hold pairs of numbers")
+    low, high = (take({"bounds": v}, "bounds", float) for v in value)
+    return low, high
+
+
+def pack_pats(model: PATS) -> Payload:
+    """Describe a fitted `PATS`."""
+    description = {
+        "options": describe_options(model),
+        "image_shape": list(model.image_shape_),
+        "stacked": model._stacked,
+        "stop_reason": model.stop_reason_,
+        "transformation": describe_transformation(model.transformation_),
+        **describe_pattern(model.pattern_),
+    }
+    arrays = {"parameters": model.parameters_, "error_path": model.error_path_}
+    return Payload(description, pattern_arrays(model.pattern_) | arrays)
+
+
+def unpack_pats(payload: Payload) -> PATS:
+    """Rebuild a fitted `PATS`."""
+    description, arrays = payload
+    transformation = build_transformation(take(description, "transformation", dict))
+    pattern = build_pattern(description, arrays)
+    components = {
+        "transformation": transformation,
+        "mother": pattern.mother,
+        "dictionary": pattern.dictionary,
+    }
+    model = PATS(**(components | build_options(PATS, description)))
+    model._check_options()
+    model.pattern_ = pattern
+    model.transformation_ = transformation
+    model.parameters_ = take_array(arrays, "parameters", 2)
+    model.error_path_ = take_array(arrays, "error_path", 1)
+    model.n_iter_ = max(1, len(model.error_path_))
+    model.stop_reason_ = take(description, "stop_reason", str)
+    if model.parameters_.shape[1] != transformation.parameters.dim:
+        raise ValueError(f"the array 'parameters' has shape {model.parameters_.shape}")
+    shape = take_shape(description, "image_shape")
+    remembered = {
+        "image_shape_": shape,
+        "n_features_in_": shape[0] * shape[1],
+        "_stacked": take(description, "stacked", bool),
+    }
+    vars(model).update(remembered)
+    return model
+
+
+CODECS: dict[str, Codec] = {"PATS": Codec(PATS, pack_pats, unpack_pats)}
+"""The estimators that can be written, by the name that stands in the file."""

@@ -1,0 +1,84 @@
+"""Values from JSON, checked as they are taken: a wrong one is named."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+Plain = str | int | float | bool | None
+
+LARGEST_JSON = 2**22
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """Parse a JSON object; NaN and infinity are refused."""
+    try:
+        value = json.loads(content, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError("model.json is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("model.json must hold an object")
+    return value
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"model.json contains {constant}")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"model.json contains {text}")
+    return value
+
+
+def take(description: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """Return ``description[key]``, which must be of the given kind."""
+    if key not in description:
+        raise ValueError(f"{key!r} is missing")
+    value = description[key]
+    if kind is float and type(value) is int and abs(value) < 2**53:
+        value = float(value)
+    if type(value) is not kind:
+        raise ValueError(f"{key!r} must be a {kind.__name__}, not {_show(value)}")
+    return value
+
+
+def take_list(description: Mapping[str, Any], key: str, kind: type[T]) -> list[T]:
+    """Return a list whose elements are all of the given kind."""
+    values = take(description, key, list)
+    return [take({key: value}, key, kind) for value in values]
+
+
+def take_shape(description: Mapping[str, Any], key: str) -> tuple[int, int]:
+    """Return the shape (H, W) of an image."""
+    values = take_list(description, key, int)
+    if len(values) != 2 or not all(1 <= v <= 2**15 for v in values):
+        raise ValueError(f"{key!r} must be the height and width of an image, not {_show(values)}")
+    height, width = values
+    return height, width
+
+
+def take_array(
+    arrays: Mapping[str, np.ndarray], name: str, ndim: int, kinds: str = "f"
+) -> np.ndarray:
+    """Return an array of the expected rank and kind of numbers."""
+    if name not in arrays:
+        raise ValueError(f"the array {name!r} is missing")
+    array = arrays[name]
+    if array.ndim != ndim or array.dtype.kind not in kinds:
+        raise ValueError(
+            f"the array {name!r} has shape {array.shape} and type {array.dtype}; "
+            f"expected {ndim} dimensions"
+        )
+    return array
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
