@@ -14,9 +14,10 @@ import numpy as np
 from patternfold import PATS
 from patternfold.datasets import load_mnist, transform_images
 from patternfold.learning.state import Progress
+from patternfold.plotting import AlignmentDisplay, ErrorPathDisplay, PatternDisplay
+from patternfold.plotting.canvas import show_image
 
 DEFAULT_OUTPUT = Path("demo-output") / "five.png"
-GROWTH = (1, 2, 3, 5, 8, 12, 20)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,53 +62,24 @@ def draw(model: PATS, images: np.ndarray) -> Any:
 
     figure = Figure(figsize=(10.6, 5.8), layout="constrained", facecolor="white")
     parts: Any = figure.subfigures(2, 1, height_ratios=[1.75, 1])
-    top = parts[0].subfigures(1, 3, width_ratios=[1, 1, 1])
+    top = parts[0].subfigures(1, 2, width_ratios=[2, 1])
     aligned = model.align(images)
-    _mosaic(top[0], images, f"{len(images)} images as given")
-    _mosaic(top[1], aligned, "the same, aligned to the pattern")
-    _compare(top[2], model, images, aligned)
+    AlignmentDisplay(images, aligned).plot_mosaics(top[0])
+    _compare(top[1], model, images, aligned)
     bottom = parts[1].subfigures(1, 2, width_ratios=[2.1, 1])
-    _growth(bottom[0], model)
-    _error(bottom[1], model)
+    PatternDisplay(model.pattern_, model.image_shape_).plot_growth(bottom[0])
+    bottom[0].suptitle("the pattern's first atoms", fontsize=11)
+    ErrorPathDisplay(model.error_path_).plot(bottom[1].subplots())
     return figure
-
-
-def _mosaic(figure: Any, images: np.ndarray, title: str) -> None:
-    figure.suptitle(title, fontsize=11)
-    for ax, image in zip(figure.subplots(5, 6).flat, images, strict=False):
-        ax.imshow(image, cmap="gray", vmin=0, vmax=images.max())
-    for ax in figure.axes:
-        ax.set_axis_off()
 
 
 def _compare(figure: Any, model: PATS, images: np.ndarray, aligned: np.ndarray) -> None:
     figure.suptitle("mean image", fontsize=11)
-    shown = {
-        "before": images.mean(axis=0),
-        "aligned": aligned.mean(axis=0),
-        "learned pattern": model.pattern_.render((160, 160)),
-    }
     grid = figure.subplot_mosaic([["before", "aligned"], ["learned pattern", "learned pattern"]])
-    for name, ax in grid.items():
-        ax.imshow(shown[name], cmap="gray", vmin=0)
-        ax.set_title(name, fontsize=9)
-        ax.set_axis_off()
-
-
-def _growth(figure: Any, model: PATS) -> None:
-    figure.suptitle("the pattern's first atoms", fontsize=11)
-    counts = [k for k in GROWTH if k < model.pattern_.n_atoms] + [model.pattern_.n_atoms]
-    for ax, k in zip(figure.subplots(1, len(counts), squeeze=False)[0], counts, strict=True):
-        ax.imshow(model.pattern_.take(slice(k)).render((80, 80)), cmap="gray", vmin=0)
-        ax.set_title(f"{k}", fontsize=9)
-        ax.set_axis_off()
-
-
-def _error(figure: Any, model: PATS) -> None:
-    ax = figure.subplots()
-    ax.plot(np.arange(1, len(model.error_path_) + 1), model.error_path_, marker="o", ms=3)
-    ax.set(xlabel="atoms", ylabel="normalised error", ylim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
+    show_image(grid["before"], images.mean(axis=0), "before")
+    show_image(grid["aligned"], aligned.mean(axis=0), "aligned")
+    display = PatternDisplay(model.pattern_, model.image_shape_)
+    display.plot(grid["learned pattern"], title="learned pattern")
 
 
 if __name__ == "__main__":
