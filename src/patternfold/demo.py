@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("error after each atom:", " ".join(f"{e:.3f}" for e in model.error_path_))
     print(f"{model.pattern_.n_atoms} atoms in {seconds:.1f} s, compilation included.")
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    draw(model, images).savefig(options.output, dpi=110)
+    draw(model, images).savefig(options.output, dpi=100)
     print(f"Picture: {options.output}")
     return 0
 
