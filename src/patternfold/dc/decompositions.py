@@ -1,0 +1,177 @@
+"""The transformed atom U_λ(φ_γ)(l) and the error Ẽ as formulas that decompose themselves.
+
+All pixels of all images are seen from the pattern's frame, where a_λi takes them: pixel l of
+image i lies at (ν, ξ) = a_λi(x_l, y_l), appendix C. There its value under the atom depends on
+(ν, ξ) and γ alone, so that images and pixels are one long list of points with weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from patternfold.box import Box
+from patternfold.dc.elementary import chain, cos, exp, power, quadratic, sin, square
+from patternfold.dc.function import Function
+from patternfold.dictionary import AbstractDictionary, AtomDictionary
+from patternfold.mothers import AbstractMother, Gaussian, InverseMultiquadric
+
+Profile = Callable[[Any, Any, int], Any]
+"""φ^n as a function of z = x̃² + ỹ², convex in z: ``profile(mother, z, n)``."""
+
+
+def _gaussian(mother: AbstractMother, z: Any, n: int) -> Any:
+    """(√(2/π) e^(−z))^n."""
+    return exp(z * float(-n)) * float(np.sqrt(2 / np.pi) ** n)
+
+
+def _inverse_multiquadric(mother: Any, z: Any, n: int) -> Any:
+    """(1 + z)^(nμ)."""
+    return power(z + 1.0, n * mother.mu)
+
+
+PROFILES: dict[type[AbstractMother], Profile] = {
+    Gaussian: _gaussian,
+    InverseMultiquadric: _inverse_multiquadric,
+}
+"""Mother functions that have a DC decomposition: those that are convex in z."""
+
+VARIABLES = ("psi", "tau_x", "tau_y", "sigma_x", "sigma_y", "coef")
+"""γ and c: the variables of Ẽ."""
+
+
+def unsupported(mother: AbstractMother, dictionary: AbstractDictionary) -> str | None:
+    """Say why there is no DC decomposition for these components, or return None."""
+    if type(dictionary) is not AtomDictionary:
+        return (
+            f"a DC decomposition is known for AtomDictionary, not for {type(dictionary).__name__}"
+        )
+    if type(mother) not in PROFILES:
+        known = ", ".join(sorted(cls.__name__ for cls in PROFILES))
+        return f"a DC decomposition is known for {known}, not for {type(mother).__name__}"
+    return None
+
+
+@dataclass(frozen=True)
+class Atom:
+    """U_λ(φ_γ)(l)^n at points (ν, ξ), a function of γ = (ψ, τ_x, τ_y, σ_x, σ_y)."""
+
+    mother: AbstractMother
+    n: int = 1
+
+    def __call__(self, gamma: Any, nu: Any, xi: Any) -> Any:
+        """x̃ = (cos ψ (ν − τ_x) + sin ψ (ξ − τ_y)) / σ_x and ỹ likewise, appendix C."""
+        return self.profile(squared_radius(gamma, nu, xi))
+
+    def profile(self, z: Any) -> Any:
+        """φ^n as a function of z̃."""
+        return PROFILES[type(self.mother)](self.mother, z, self.n)
+
+
+def squared_radius(gamma: Any, nu: Any, xi: Any) -> Any:
+    """z̃ = x̃² + ỹ², with x̃ and ỹ written as in appendix C.
+
+    What ν and ξ multiply does not depend on the pixel and is decomposed once.
+    """
+    c, s = cos(gamma[0]), sin(gamma[0])
+    tau_x, tau_y, over_x, over_y = gamma[1], gamma[2], 1 / gamma[3], 1 / gamma[4]
+    shift_x, shift_y = (
+        (c * over_x) * tau_x + (s * over_x) * tau_y,
+        (c * over_y) * tau_y - (s * over_y) * tau_x,
+    )
+    x = (c * over_x) * nu + (s * over_x) * xi - shift_x
+    y = (c * over_y) * xi - (s * over_y) * nu - shift_y
+    return square(x) + square(y)
+
+
+def squared_radius_compact(gamma: Any, nu: Any, xi: Any) -> Any:
+    """z̃ again, with fewer operations and, in jets, tighter bounds."""
+    c, s = cos(gamma[0]), sin(gamma[0])
+    dx, dy = nu - gamma[1], xi - gamma[2]
+
+    def scaled(along: Any, sigma: Any) -> Any:
+        return square(along) * power(sigma, -2.0)
+
+    x = chain(scaled, c * dx + s * dy, gamma[3])
+    return x + chain(scaled, c * dy - s * dx, gamma[4])
+
+
+@dataclass(frozen=True)
+class FrozenErrorTerms:
+    """w (v − c φ)² − w v² at every point, as w (cφ)² − 2 w v (cφ).
+
+    Some variables may be fixed: ``free`` lists those that are not; the values of the others come
+    first in the data.
+    """
+
+    mother: AbstractMother
+    free: tuple[int, ...]
+    expanded: bool = False
+
+    def __call__(self, x: Any, fixed: Any, nu: Any, xi: Any, weighted: Any, weights: Any) -> Any:
+        """With ``expanded`` the terms of appendix A, c φ and c² φ², each decomposed."""
+        full = [fixed[k] for k in range(len(VARIABLES))]
+        for place, k in enumerate(self.free):
+            full[k] = x[place]
+        gamma, coef = full[:5], full[5]
+        if self.expanded:
+            phi, phi_squared = (Atom(self.mother, n)(gamma, nu, xi) for n in (1, 2))
+            return (coef * phi) * (-2 * weighted) + (square(coef) * phi_squared) * weights
+
+        def of_radius(z: Any, coef: Any) -> Any:
+            return quadratic(coef * Atom(self.mother).profile(z), weights, -2 * weighted)
+
+        return chain(of_radius, squared_radius_compact(gamma, nu, xi), coef)
+
+
+def frozen_error(
+    x: np.ndarray,
+    y: np.ndarray,
+    weighted: np.ndarray,
+    weights: np.ndarray,
+    box: Box,
+    mother: AbstractMother | None = None,
+    constant: float | None = None,
+    fixed: Mapping[str, float] | None = None,
+) -> Function:
+    r"""Ẽ of one new atom as a function on a box, with both of its decompositions.
+
+    .. math:: \tilde E(γ, c) = \sum_i w_i \|v_i - c\, U_{λ_i}(φ_γ)\|^2
+
+    Weights may have either sign: own images and impostors of JPATS (appendix D).
+
+    Parameters
+    ----------
+    x, y : arrays of shape (P,)
+        Where all pixels lie in the pattern's frame.
+    weighted, weights : arrays of shape (P,)
+        w v and w at each.
+    box : Box
+        Of (ψ, τ_x, τ_y, σ_x, σ_y, c), or of those that are not fixed, in this order.
+    mother : mother function, optional
+        φ, a Gaussian by default.
+    constant : float, optional
+        Σ w v²; by default computed from the points, none of which may then have been gathered.
+    fixed : dict, optional
+        Values of the variables that are not free.
+    """
+    mother = Gaussian() if mother is None else mother
+    reason = unsupported(mother, AtomDictionary())
+    if reason is not None:
+        raise TypeError(f"mother={mother!r}: {reason}.")
+    fixed = dict(fixed or {})
+    free = tuple(k for k, name in enumerate(VARIABLES) if name not in fixed)
+    names = tuple(VARIABLES[k] for k in free)
+    if box.names != names:
+        raise ValueError(f"box has the variables {box.names}; those that are free are {names}.")
+    x, y, weighted, weights = (np.asarray(a, np.float64) for a in (x, y, weighted, weights))
+    if constant is None:
+        some = weights != 0
+        constant = float((weighted[some] ** 2 / weights[some]).sum())
+    values = np.array([fixed.get(name, 0.0) for name in VARIABLES])
+    formula = FrozenErrorTerms(mother, free)
+    expanded = FrozenErrorTerms(mother, free, expanded=True)
+    return Function(formula, box, (x, y, weighted, weights), (values,), constant, expanded)
