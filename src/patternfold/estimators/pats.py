@@ -248,6 +248,15 @@ class PATS(TransformerMixin, BaseEstimator):
 
         save(self, path)
 
+    def report(self, path: str | Path | None = None, X: Any = None, **options: Any) -> Any:
+        """Write a page with options, remarks, curves and pictures; see `patternfold.report`.
+
+        With images ``X`` it also shows their alignment, and those that fit worst.
+        """
+        from patternfold.report import report
+
+        return report(self, path, X, **options)
+
     @property
     def _n_features_out(self) -> int:
         return self.transformation_.parameters.dim

@@ -54,6 +54,7 @@ class ErrorPathDisplay:
         atoms = np.arange(1, len(self.error_path) + 1)
         (self.line_,) = ax.plot(atoms, self.error_path, label=label, **style)
         ax.set(xlabel="atoms", ylabel="normalised error")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         if log:
             ax.set_yscale("log")
         else:

@@ -99,8 +99,10 @@ class PatternDisplay:
         chosen = [k for k in GROWTH if k < n] + [n] if counts is None else list(counts)
         axes = axes_grid(ax, 1, len(chosen))
         shape = fine_shape(self.image_shape, resolution)
+        low = min(0.0, float(self.pattern.render(shape).min()))
         for place, k in zip(axes[0], chosen, strict=True):
-            show_image(place, self.pattern.take(slice(k)).render(shape), f"{k}", cmap)
+            image = self.pattern.take(slice(k)).render(shape)
+            show_image(place, image, f"{k}", cmap, vmin=low)
         self.axes_, self.figure_ = axes, axes[0, 0].figure
         return self
 

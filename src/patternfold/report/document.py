@@ -1,0 +1,103 @@
+"""HTML pages that carry all they need."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import secrets
+import tempfile
+import webbrowser
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from patternfold._version import __version__
+
+FOLDER = Path(__file__).parent / "page"
+
+
+class Page:
+    """A page in one string: save it, open it, or let a notebook show it.
+
+    Examples
+    --------
+    >>> Page("<p>hello</p>").html
+    '<p>hello</p>'
+    """
+
+    def __init__(self, text: str):
+        self.html = text
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file, at once."""
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            temporary.write_text(self.html, encoding="utf-8")
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return path
+
+    def open_in_browser(self) -> Path:
+        """Write the page to a temporary file and open it."""
+        with tempfile.NamedTemporaryFile(
+            "w", suffix=".html", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(self.html)
+        webbrowser.open(f"file://{file.name}")
+        return Path(file.name)
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own."""
+        inside = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{inside}" width="100%" height="760" frameborder="0"></iframe>'
+
+
+def render_page(template: str, scripts: tuple[str, ...] = (), **values: Any) -> Page:
+    """Fill a template of the folder ``page`` with values, style and scripts."""
+    safe = _markup()
+    filled = (
+        _environment()
+        .get_template(template)
+        .render(
+            version=__version__,
+            css=safe(_read("style.css")),
+            js=safe("\n".join(_read(name) for name in scripts)),
+            **values,
+        )
+    )
+    return Page(filled)
+
+
+def as_json(data: Any) -> Any:
+    """Return JSON that may stand inside a script element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return _markup()(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
+
+
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError("Pages need jinja2: pip install 'patternfold[cli]'.") from error
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def _markup() -> Any:
+    _environment()
+    from markupsafe import Markup
+
+    return Markup

@@ -1,0 +1,194 @@
+"use strict";
+// The page: one state, drawn anew after each change.
+
+const Explorer = (() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const at = (id) => document.getElementById(id);
+  const { transformation, patterns } = data;
+  const [rows, columns] = data.view;
+
+  const state = {
+    cls: 0,
+    lam: transformation.start.slice(),
+    moved: 0,
+    shown: patterns.map((p) => p.coef.map(() => true)),
+    outlines: false,
+    signed: false,
+  };
+  const listeners = [];
+  let waiting = false;
+
+  // Ask for drawing; many changes within a frame are drawn once.
+  function changed() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      listeners.forEach((draw) => draw());
+    });
+  }
+
+  const isDark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  };
+
+  // U_λ(p) of a class at any size: from the atoms, or from the frames that Python rendered.
+  function values(cls, lam, width, height) {
+    if (data.exact) {
+      const pattern = patterns[cls], shown = state.shown[cls];
+      return Render.render(pattern, data.mother, transformation, lam, width, height, shown);
+    }
+    const k = state.moved, frames = data.frames[cls][k];
+    const unit = (lam[k] - transformation.lower[k]) / (transformation.upper[k] - transformation.lower[k]);
+    return Render.unpack(frames[Math.round(unit * (frames.length - 1))]);
+  }
+
+  function colour(range) {
+    if (state.signed) {
+      const dark = isDark(), scale = Math.max(Math.abs(range.low), Math.abs(range.high));
+      return (v) => Render.signed(v, scale, dark);
+    }
+    return (v) => { const g = Render.grey(v, range.low, range.high); return [g, g, g]; };
+  }
+
+  function drawStage() {
+    const pixels = values(state.cls, state.lam, columns, rows);
+    Render.paint(at("stage"), pixels, columns, rows, colour(patterns[state.cls].range));
+    const where = transformation.names.map((name, k) => say(k)).join(", ");
+    const name = patterns[state.cls].label ? `Pattern of class ${patterns[state.cls].label}` : "Pattern";
+    at("stage").setAttribute("aria-label", `${name}: ${where}`);
+    drawOutlines();
+  }
+
+  function drawOutlines() {
+    const svg = at("outlines");
+    svg.replaceChildren();
+    if (!state.outlines || !data.exact) return;
+    const pattern = patterns[state.cls], move = Render.motion(transformation, state.lam);
+    const strongest = Math.max(...pattern.coef.map(Math.abs));
+    pattern.coef.forEach((coef, j) => {
+      if (!state.shown[state.cls][j]) return;
+      const g = pattern.gamma[j], f = move.f;
+      const a = Render.inverse(Render.atomMap(g));
+      const x = f[0] * g[1] + f[1] * g[2] + move.t[0], y = f[2] * g[1] + f[3] * g[2] + move.t[1];
+      const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
+      circle.setAttribute("r", "1");
+      circle.setAttribute("class", coef > 0 ? "plus" : "minus");
+      circle.setAttribute("opacity", (0.3 + 0.7 * Math.abs(coef) / strongest).toFixed(2));
+      circle.dataset.atom = j;
+      const m = [
+        f[0] * a[0] + f[1] * a[2], f[2] * a[0] + f[3] * a[2],
+        f[0] * a[1] + f[1] * a[3], f[2] * a[1] + f[3] * a[3],
+      ];
+      circle.setAttribute("transform", `matrix(${[...m, x, y].join(" ")})`);
+      svg.append(circle);
+    });
+  }
+
+  const WORDS = {
+    theta: "Rotation", tx: "Shift to the right", ty: "Shift down", s: "Size",
+    sx: "Stretch across", sy: "Stretch down", shear: "Shear",
+  };
+  const word = (name) => WORDS[name] || name;
+  function format(name, value) {
+    const text = name === "theta" ? `${(value * 180 / Math.PI).toFixed(1)}°` : value.toFixed(3);
+    return text.replace("-", "\u2212");
+  }
+  const say = (k) => `${word(transformation.names[k])} ${format(transformation.names[k], state.lam[k])}`;
+
+  function setLam(lam) {
+    state.lam = lam.map((v, k) => Math.min(transformation.upper[k], Math.max(transformation.lower[k], v)));
+    changed();
+  }
+
+  function makeSliders() {
+    transformation.names.forEach((name, k) => {
+      const low = transformation.lower[k], high = transformation.upper[k];
+      const line = document.createElement("div");
+      line.className = "slider";
+      line.innerHTML = `<label></label><output></output><input type="range">`;
+      const [label, output, input] = line.children;
+      input.id = output.htmlFor = label.htmlFor = `slider-${name}`;
+      label.textContent = word(name);
+      // A little more than the upper bound, lest rounding keep the last step from reaching it.
+      const step = (high - low) / 1000;
+      Object.assign(input, { min: low, max: high + step / 1000, step });
+      input.dataset.name = name;
+      input.addEventListener("input", () => {
+        if (!data.exact && state.moved !== k) state.lam = transformation.start.slice();
+        state.moved = k;
+        state.lam[k] = Math.min(high, Number(input.value));
+        changed();
+      });
+      listeners.push(() => {
+        if (Number(input.value) !== state.lam[k]) input.value = state.lam[k];
+        input.style.setProperty("--at", `${100 * (state.lam[k] - low) / (high - low)}%`);
+        output.textContent = format(name, state.lam[k]);
+        input.setAttribute("aria-valuetext", say(k));
+      });
+      at("sliders").append(line);
+    });
+  }
+
+  // Dragging the picture moves the pattern, where the family has shifts.
+  function makeDraggable() {
+    const [kx, ky] = ["tx", "ty"].map((name) => transformation.names.indexOf(name));
+    if (kx < 0 || ky < 0 || !data.exact) return;
+    const frame = at("frame");
+    frame.classList.add("movable");
+    let last = null;
+    frame.addEventListener("pointerdown", (event) => {
+      last = event;
+      frame.setPointerCapture(event.pointerId);
+    });
+    frame.addEventListener("pointermove", (event) => {
+      if (!last) return;
+      const unit = 2 * columns / Math.max(rows, columns) / frame.clientWidth;
+      const lam = state.lam.slice();
+      lam[kx] += (event.clientX - last.clientX) * unit;
+      lam[ky] += (event.clientY - last.clientY) * unit;
+      last = event;
+      setLam(lam);
+    });
+    ["pointerup", "pointercancel"].forEach((kind) => frame.addEventListener(kind, () => { last = null; }));
+  }
+
+  function makeButtons() {
+    at("reset").addEventListener("click", () => { state.moved = 0; setLam(transformation.start); });
+    at("random").addEventListener("click", () => {
+      const draw = (k) => transformation.lower[k] + Math.random() * (transformation.upper[k] - transformation.lower[k]);
+      if (data.exact) return setLam(transformation.names.map((_, k) => draw(k)));
+      const lam = transformation.start.slice();
+      state.moved = Math.floor(Math.random() * lam.length);
+      lam[state.moved] = draw(state.moved);
+      setLam(lam);
+    });
+    at("signed").addEventListener("change", (event) => { state.signed = event.target.checked; changed(); });
+    at("show-outlines").addEventListener("change", (event) => { state.outlines = event.target.checked; changed(); });
+    at("theme").addEventListener("click", () => {
+      document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+      changed();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+  }
+
+  function start() {
+    const frame = at("frame"), longest = Math.max(rows, columns);
+    frame.style.aspectRatio = `${columns} / ${rows}`;
+    frame.style.setProperty("--aspect", columns / rows);
+    const [w, h] = [columns / longest, rows / longest];
+    at("outlines").setAttribute("viewBox", `${-w} ${-h} ${2 * w} ${2 * h}`);
+    at("move-hint").textContent = data.exact
+      ? "Drawn here from its atoms, exactly, for every position of the sliders."
+      : "This model has parts of your own: one parameter moves at a time, through frames drawn beforehand.";
+    at("outlines-label").hidden = !data.exact;
+    makeSliders();
+    makeDraggable();
+    makeButtons();
+    listeners.push(drawStage);
+    changed();
+  }
+
+  return { data, state, at, changed, listeners, values, colour, isDark, setLam, say, start };
+})();

@@ -1,0 +1,109 @@
+"use strict";
+// Training images beside their projections, and class patterns side by side.
+
+const Gallery = (() => {
+  const { data, state, at, changed, listeners, setLam } = Explorer;
+  const [height, width] = data.shape;
+  let chosen = -1;
+
+  function thumbnail(text, choose) {
+    const button = document.createElement("button"), canvas = document.createElement("canvas");
+    button.type = "button";
+    canvas.setAttribute("aria-hidden", "true");
+    button.append(canvas);
+    button.setAttribute("aria-label", text);
+    button.setAttribute("aria-pressed", "false");
+    button.title = text;
+    button.addEventListener("click", choose);
+    return button;
+  }
+
+  const greys = (low, high) => (v) => { const g = Render.grey(v, low, high); return [g, g, g]; };
+
+  function paintGiven(canvas, pixels) {
+    const low = Math.min(0, Math.min(...pixels)), high = Math.max(...pixels);
+    Render.paint(canvas, pixels, width, height, greys(low, high));
+  }
+
+  // U_λ(p) with every atom, whatever is switched off on the stage.
+  function projection(example) {
+    if (!data.exact) return Render.unpack(example.projection);
+    const pattern = data.patterns[example.cls];
+    return Render.render(pattern, data.mother, data.transformation, example.lam, width, height);
+  }
+
+  function compare() {
+    at("compare").hidden = chosen < 0;
+    if (chosen < 0) return;
+    const example = data.examples[chosen], given = example.values, projected = projection(example);
+    const low = Math.min(0, Math.min(...given)), high = Math.max(...given);
+    const residual = given.map((v, i) => v - projected[i]), dark = Explorer.isDark();
+    const scale = Math.max(Math.abs(low), Math.abs(high));
+    Render.paint(at("given"), given, width, height, greys(low, high));
+    Render.paint(at("projected"), projected, width, height, greys(low, high));
+    Render.paint(at("residual"), residual, width, height, (v) => Render.signed(v, scale, dark));
+    const norm = (v) => Math.sqrt(v.reduce((sum, x) => sum + x * x, 0));
+    const missed = norm(residual), whole = norm(given);
+    const share = whole > 0 ? ` (${(100 * missed * missed / (whole * whole)).toFixed(1)} % of its energy)` : "";
+    const label = example.label ? `, class ${example.label}` : "";
+    const where = data.transformation.names.map((_, k) => Explorer.say(k)).join(", ");
+    const moved = example.lam.every((v, k) => Math.abs(v - state.lam[k]) < 1e-9) ? `; ${where}` : "";
+    at("compare-text").textContent = `${example.name}${label}: distance ${missed.toPrecision(3)}${share}${moved}`;
+  }
+
+  function choose(i) {
+    chosen = i;
+    [...at("image-list").children].forEach((button, j) => button.setAttribute("aria-pressed", String(i === j)));
+    const example = data.examples[i];
+    if (example.cls !== state.cls) chooseClass(example.cls);
+    setLam(example.lam);
+  }
+
+  function makeImages() {
+    if (!data.examples.length) return;
+    at("gallery").hidden = false;
+    data.examples.forEach((example, i) => {
+      example.values = Render.unpack(example.pixels);
+      const text = example.label ? `${example.name}, class ${example.label}` : example.name;
+      const button = thumbnail(text, () => choose(i));
+      paintGiven(button.firstChild, example.values);
+      at("image-list").append(button);
+    });
+    listeners.push(compare);
+  }
+
+  function chooseClass(cls) {
+    state.cls = cls;
+    Atoms.reset();
+    changed();
+  }
+
+  function makeClasses() {
+    if (data.patterns.length < 2) return;
+    at("classes").hidden = false;
+    data.patterns.forEach((pattern, cls) => {
+      const button = thumbnail(`Class ${pattern.label}`, () => chooseClass(cls));
+      const name = document.createElement("span");
+      name.textContent = pattern.label;
+      button.append(name);
+      at("class-list").append(button);
+    });
+    const [rows, columns] = data.small;
+    listeners.push(() => [...at("class-list").children].forEach((button, cls) => {
+      button.setAttribute("aria-pressed", String(cls === state.cls));
+      const range = data.patterns[cls].range, size = data.exact ? [columns, rows] : [data.view[1], data.view[0]];
+      Render.paint(button.firstChild, Explorer.values(cls, state.lam, ...size), ...size, Explorer.colour(range));
+    }));
+  }
+
+  function start() {
+    makeClasses();
+    makeImages();
+  }
+
+  return { start };
+})();
+
+Atoms.start();
+Gallery.start();
+Explorer.start();

@@ -1,0 +1,174 @@
+"""Pages as text: complete, self-contained, honest. The browser tests look at what they draw."""
+
+import html.parser
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from helpers import small_model
+from sklearn.exceptions import NotFittedError
+
+from patternfold import PATS, Box
+from patternfold.persistence import Examples
+from patternfold.report import Page, explorer, report, save_explorer
+from patternfold.report.document import _environment
+from patternfold.report.explorer import spread
+from patternfold.report.findings import findings
+from patternfold.report.payload import pack
+
+
+class Collector(html.parser.HTMLParser):
+    """Notes every address that a browser would load, and the headings."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.loaded, self.headings, self.alternatives, self._inside = [], [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self._inside = tag
+        if tag in ("script", "img", "link", "iframe", "source"):
+            self.loaded += [named[key] for key in ("src", "href") if named.get(key)]
+        if tag == "img":
+            self.alternatives.append(named.get("alt"))
+
+    def handle_data(self, data):
+        if self._inside in ("h1", "h2") and data.strip():
+            self.headings.append(data.strip())
+        self._inside = None
+
+
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page.html, re.DOTALL)[1])
+
+
+def test_explorer_loads_nothing():
+    model, images = small_model()
+    page = explorer(model, images, title="<Five> & co.")
+    found = Collector(page.html)
+    assert all(address.startswith("data:") for address in found.loaded)
+    assert "@import" not in page.html
+    assert "url(" not in page.html
+    assert "&lt;Five&gt; &amp; co." in page.html
+    assert "The pattern" in found.headings
+
+
+def test_explorer_carries_the_numbers():
+    model, images = small_model()
+    data = data_of(explorer(model, images, names=[f"{i}.png" for i in range(6)]))
+    assert data["exact"]
+    np.testing.assert_array_equal(data["patterns"][0]["gamma"], model.pattern_.gamma)
+    assert data["transformation"]["start"] == [0, 0, 0, 1]
+    assert [example["name"] for example in data["examples"]][:2] == ["0.png", "1.png"]
+
+
+def test_names_can_not_close_the_script():
+    model, images = small_model()
+    page = explorer(model, images, names=["</script><script>alert(1)</script>"] * 6)
+    assert page.html.count("</script>") == 2
+    assert data_of(page)["examples"][0]["name"].startswith("</script>")
+
+
+def test_kept_examples_need_no_projection():
+    model, images = small_model()
+    examples = Examples(images[:2], model.parameters_[:2], ("a", "b"))
+    data = data_of(explorer(model, examples=examples))
+    assert [e["name"] for e in data["examples"]] == ["a", "b"]
+    np.testing.assert_allclose(data["examples"][1]["lam"], model.parameters_[1])
+
+
+def test_bytes_are_near_the_values(rng):
+    import base64
+
+    values = rng.normal(size=100)
+    packed = pack(values)
+    levels = np.frombuffer(base64.b64decode(packed["data"]), np.uint8)
+    step = (packed["high"] - packed["low"]) / 255
+    np.testing.assert_allclose(packed["low"] + step * levels, values, atol=step / 2 + 1e-12)
+    assert pack(np.zeros(3))["low"] == 0
+
+
+def test_examples_are_spread_evenly():
+    assert spread(3).tolist() == [0, 1, 2]
+    chosen = spread(1000, 36)
+    assert len(chosen) == 36
+    assert chosen[0] == 0
+    assert chosen[-1] == 999
+
+
+def test_wrong_input():
+    model, images = small_model()
+    with pytest.raises(NotFittedError):
+        explorer(PATS())
+    with pytest.raises(ValueError, match="names has 2 entries but there are 6"):
+        explorer(model, images, names=["a", "b"])
+
+
+def test_pages_are_saved_at_once(tmp_path):
+    model, _ = small_model()
+    path = save_explorer(model, tmp_path / "page.html")
+    assert path.read_text().startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(FileNotFoundError):
+        Page("").save(tmp_path / "nowhere" / "page.html")
+
+
+def test_notebooks_show_pages():
+    shown = Page('<p class="x">&</p>')._repr_html_()
+    assert 'srcdoc="&lt;p class=&quot;x&quot;&gt;&amp;&lt;/p&gt;"' in shown
+
+
+def test_missing_jinja_is_said(monkeypatch):
+    _environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'patternfold\[cli\]'"):
+        explorer(small_model()[0])
+    _environment.cache_clear()
+
+
+def test_report(tmp_path):
+    model, images = small_model(bounds={"s": (0.7, 1.3)})
+    page = model.report(tmp_path / "report.html", images)
+    found = Collector((tmp_path / "report.html").read_text())
+    assert found.headings[0] == "Report on a learned pattern"
+    assert {"Options", "Remarks", "Error path", "Alignment"} <= set(found.headings)
+    assert len([a for a in found.loaded if a.startswith("data:image/png")]) == 7
+    assert all(found.alternatives)
+    assert all(address.startswith("data:") for address in found.loaded)
+    assert "<td>0.0100</td>" in page.html  # the error
+    assert re.search(r'class="own"><th scope="row">bounds', page.html)
+    assert not re.search(r'class="own"><th scope="row">solver', page.html)
+
+
+def test_report_without_images():
+    page = report(small_model()[0])
+    assert "Alignment" not in Collector(page.html).headings
+
+
+# Remarks
+
+
+BOX = Box(["theta", "s"], [-np.pi, 0.5], [np.pi, 2.0], periodic=["theta"])
+
+
+def test_parameters_at_their_bounds():
+    lam = np.column_stack([np.full(10, np.pi), np.r_[np.full(3, 2.0), np.full(7, 1.0)]])
+    (remark,) = findings(BOX, lam, np.array([0.5, 0.1]), "done")
+    assert "30% of the images have s at its upper bound 2" in remark
+
+
+def test_errors_that_still_fall():
+    lam = np.ones((10, 2))
+    (remark,) = findings(BOX, lam, np.linspace(1, 0.1, 10), "done")
+    assert "The last 2 atoms lowered the error by 67%" in remark
+    settled = np.r_[np.linspace(1, 0.1, 5), np.full(5, 0.1)]
+    assert findings(BOX, lam, settled, "done") == []
+
+
+def test_interrupted_and_few():
+    said = findings(BOX, np.ones((2, 2)), np.array([0.5]), "interrupted")
+    assert "warm_start=True" in said[0]
+    assert "Only 2 images" in said[1]
