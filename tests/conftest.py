@@ -1,5 +1,6 @@
 """Settings shared by all tests: strict JAX promotion, fixed seeds, no display."""
 
+import os
 import random
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 matplotlib.use("Agg")
+os.environ["PATTERNFOLD_CACHE"] = "off"  # the user's cache folder is not ours
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 

@@ -40,10 +40,12 @@ def test_make_targets_exist(name):
 
 
 def test_demo_draws_a_small_picture(tmp_path, capsys):
-    from patternfold import demo
+    from patternfold.cli import main
 
-    path = tmp_path / "new" / "picture.png"
-    assert demo.main(["--output", str(path)]) == 0
-    assert str(path) in capsys.readouterr().out
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert 20_000 < path.stat().st_size < 150_000
+    folder = tmp_path / "new"
+    assert main(["demo", "--output", str(folder), "--quiet"]) == 0
+    assert str(folder / "five.html") in capsys.readouterr().out
+    picture = folder / "five.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert 20_000 < picture.stat().st_size < 150_000
+    assert (folder / "five.ptm").exists()

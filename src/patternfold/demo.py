@@ -1,11 +1,9 @@
-"""Learn a digit from randomly transformed images: ``python -m patternfold.demo``."""
+"""The demonstration: learn a digit from randomly transformed images."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +11,49 @@ import numpy as np
 
 from patternfold import PATS
 from patternfold.datasets import load_mnist, transform_images
-from patternfold.learning.state import Progress
 from patternfold.plotting import AlignmentDisplay, ErrorPathDisplay, PatternDisplay
 from patternfold.plotting.canvas import show_image
+from patternfold.report import explorer
 
-DEFAULT_OUTPUT = Path("demo-output") / "five.png"
+NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration: learn, print the error path, write a picture."""
-    parser = argparse.ArgumentParser(prog="patternfold.demo", description=__doc__)
-    parser.add_argument("--digit", type=int, default=5, choices=range(10), help="default: 5")
-    parser.add_argument("--images", type=int, default=30, help="how many (default: 30)")
-    parser.add_argument("--atoms", type=int, default=20, help="how many (default: 20)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="picture to write")
-    options = parser.parse_args(arguments)
+def demonstrate(
+    folder: Path,
+    digit: int = 5,
+    n_images: int = 30,
+    n_atoms: int = 20,
+    seed: int = 0,
+    say: Callable[[str], object] = print,
+) -> tuple[dict[str, Any], str]:
+    """Learn a digit; write a picture, the model and its explorer to a folder.
 
-    images = digit_images(options.digit, options.images, options.seed)
-    print(f"{len(images)} images of the digit {options.digit}, turned by any angle, shifted and")
-    print("stretched at random. Learning one pattern for all of them:")
+    Returns
+    -------
+    values : dict
+        What was measured and written.
+    text : str
+        The same for people.
+    """
+    images = digit_images(digit, n_images, seed)
+    say(f"{n_images} images of the digit {digit}, turned by any angle, shifted and stretched at")
+    say("random. Learning one pattern for all of them (code is compiled on first use):")
     started = time.perf_counter()
-    model = PATS(options.atoms, random_state=0, callback=_tell).fit(images)
+    model = PATS(n_atoms, random_state=0, callback=lambda line: say(f"  {line}")).fit(images)
     seconds = time.perf_counter() - started
-    print("error after each atom:", " ".join(f"{e:.3f}" for e in model.error_path_))
-    print(f"{model.pattern_.n_atoms} atoms in {seconds:.1f} s, compilation included.")
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    draw(model, images).savefig(options.output, dpi=100)
-    print(f"Picture: {options.output}")
-    return 0
+    files = _write(model, images, folder, NAMES[digit])
+    values = {
+        "atoms": model.pattern_.n_atoms,
+        "error_path": [float(e) for e in model.error_path_],
+        "seconds": round(seconds, 2),
+        "files": [str(file) for file in files],
+    }
+    text = (
+        f"error after each atom: {' '.join(f'{e:.3f}' for e in model.error_path_)}\n"
+        f"{model.pattern_.n_atoms} atoms in {seconds:.1f} s, compilation included.\n"
+        f"Picture: {files[0]}\nModel: {files[1]}\nExplorer: {files[2]} (open it in a browser)"
+    )
+    return values, text
 
 
 def digit_images(digit: int, count: int, seed: int) -> np.ndarray:
@@ -52,8 +64,13 @@ def digit_images(digit: int, count: int, seed: int) -> np.ndarray:
     return transform_images(pictures[chosen], rng)[0]
 
 
-def _tell(progress: Progress) -> None:
-    print(f"  {progress}", file=sys.stderr)
+def _write(model: PATS, images: np.ndarray, folder: Path, name: str) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{name}.{ending}" for ending in ("png", "ptm", "html")]
+    draw(model, images).savefig(files[0], dpi=100)
+    model.save(files[1])
+    explorer(model, images, title=f"The digit {name}").save(files[2])
+    return files
 
 
 def draw(model: PATS, images: np.ndarray) -> Any:
@@ -80,7 +97,3 @@ def _compare(figure: Any, model: PATS, images: np.ndarray, aligned: np.ndarray) 
     show_image(grid["aligned"], aligned.mean(axis=0), "aligned")
     display = PatternDisplay(model.pattern_, model.image_shape_)
     display.plot(grid["learned pattern"], title="learned pattern")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,33 @@
+"""The command line: ``patternfold learn | align | explore | report | export | info | demo``.
+
+Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from patternfold.cli.console import Console, Failure
+from patternfold.cli.parser import parse
+
+FAILURE, SUCCESS = 1, 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 for success, 1 for failure, 2 for wrong usage."""
+    options = parse(arguments)
+    console = Console(json=options.json, quiet=options.quiet)
+    try:
+        command = import_module(f"patternfold.cli.commands.{options.command}")
+        return command.run(options, console)
+    except KeyboardInterrupt:
+        return console.fail("Interrupted; nothing was written.")
+    except (Failure, OSError, ImportError, ValueError) as error:
+        # The library's errors name what is wrong and the remedy; others show their traceback.
+        return console.fail(str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

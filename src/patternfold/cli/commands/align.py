@@ -1,0 +1,91 @@
+"""``patternfold align``: pictures in the pattern's frame, with the parameters found."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+from patternfold.cli.console import Console, Failure
+from patternfold.cli.models import read_model, read_new_images
+from patternfold.cli.outputs import check_output
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Read, project, resample, write."""
+    as_folder = options.output.suffix == ""
+    if not as_folder and options.output.suffix != ".npz":
+        raise Failure(f"{options.output} must be a folder, or a file ending in .npz.")
+    check_output(options.output, options.force, folder=as_folder)
+    file = read_model(options.model)
+    from patternfold import align, project
+
+    model = file.model
+    found = read_new_images(file, options.source, options.skip_unreadable, console)
+    poses = project(model.pattern_, found.images, model.transformation_)
+    aligned = align(
+        found.images, poses.parameters, model.transformation_, interpolation=options.interpolation
+    )
+    names = model.transformation_.parameters.names
+    if as_folder:
+        _write_folder(options.output, aligned, poses, found, names)
+    else:
+        _write_arrays(options.output, aligned, poses, found, names)
+    spread = float(aligned.std(axis=0).sum() / max(found.images.std(axis=0).sum(), 1e-30))
+    values = {
+        "output": str(options.output),
+        "images": len(found),
+        "parameters": list(names),
+        "mean_distance": float(poses.distances.mean()),
+        "spread_after_over_before": spread,
+    }
+    text = (
+        f"{options.output}: {len(found)} images aligned; their spread is {spread:.0%} of what it "
+        f"was, mean distance to the pattern {poses.distances.mean():.4g}"
+    )
+    console.result(values, text)
+    return 0
+
+
+def _write_arrays(path: Path, aligned: Any, poses: Any, found: Any, names: Any) -> None:
+    import numpy as np
+
+    arrays: dict[str, Any] = {
+        "aligned": aligned,
+        "parameters": poses.parameters,
+        "parameter_names": np.array(names),
+        "distances": poses.distances,
+        "names": np.array(found.names),
+    }
+    if found.labels is not None:
+        arrays["labels"] = np.array(found.labels)
+    np.savez(path, **arrays)
+
+
+def _write_folder(folder: Path, aligned: Any, poses: Any, found: Any, names: Any) -> None:
+    from patternfold.png import encode_png, to_grey
+
+    folder.mkdir(exist_ok=True)
+    high = [float(image.max()) for image in found.images]
+    files = [_file_name(name) for name in found.names]
+    for image, file, top in zip(aligned, files, high, strict=True):
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encode_png(to_grey(image, 0.0, top)))
+    (folder / "mean.png").write_bytes(encode_png(to_grey(aligned.mean(axis=0))))
+    with open(folder / "parameters.csv", "w", newline="", encoding="utf-8") as table:
+        writer = csv.writer(table)
+        writer.writerow(["file", "source", *names, "distance"])
+        for file, name, lam, distance in zip(
+            files, found.names, poses.parameters, poses.distances, strict=True
+        ):
+            writer.writerow([file, name, *(f"{v:.9g}" for v in lam), f"{distance:.9g}"])
+
+
+def _file_name(name: str) -> str:
+    """Turn ``cat/stack.tif[3]`` into ``cat/stack_3.png``; names come from files, so none leaves."""
+    path = Path(name)
+    page = path.name.partition("[")[2].rstrip("]")
+    stem = Path(path.name.partition("[")[0]).stem
+    return (path.parent / (f"{stem}_{page}.png" if page else f"{stem}.png")).as_posix()

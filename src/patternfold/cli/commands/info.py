@@ -1,0 +1,65 @@
+"""``patternfold info``: what a model file holds, or what is installed."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from pathlib import Path
+from typing import Any
+
+from patternfold._version import __version__
+from patternfold.cli.cache import cache_folder
+from patternfold.cli.console import Console
+from patternfold.cli.models import read_model
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Describe."""
+    values = _installation() if options.model is None else _model(options.model)
+    width = max(len(name) for name in values)
+    text = "\n".join(f"{name.replace('_', ' '):<{width}}  {_show(v)}" for name, v in values.items())
+    console.result(values, text)
+    return 0
+
+
+def _show(value: Any) -> str:
+    return ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
+
+
+def _installation() -> dict[str, Any]:
+    from importlib.metadata import version
+
+    import jax
+
+    folder = cache_folder()
+    return {
+        "patternfold": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("jax", "numpy", "scipy", "scikit-learn")},
+        "devices": [str(device) for device in jax.devices()],
+        "cache": None if folder is None else str(folder),
+    }
+
+
+def _model(path: Path) -> dict[str, Any]:
+    file = read_model(path)
+    model = file.model
+    box = model.transformation_.parameters
+    height, width = model.image_shape_
+    return {
+        "file": str(path),
+        "estimator": type(model).__name__,
+        "atoms": model.pattern_.n_atoms,
+        "mother": type(model.pattern_.mother).__name__,
+        "transformation": type(model.transformation_).__name__,
+        "parameters": [
+            f"{name} in [{low:.4g}, {high:.4g}]"
+            for name, low, high in zip(box.names, box.lower, box.upper, strict=True)
+        ],
+        "image_size": f"{width}×{height}",
+        "training_images": len(model.parameters_),
+        "error": float(model.error_path_[-1]) if len(model.error_path_) else None,
+        "stop_reason": model.stop_reason_,
+        "examples": 0 if file.examples is None else len(file.examples.names),
+        "preparation": file.preparation,
+    }

@@ -1,0 +1,103 @@
+"""``patternfold learn``: from pictures to a model file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from typing import Any
+
+from patternfold.cli.cache import use_cache
+from patternfold.cli.console import Console, Failure
+from patternfold.cli.models import tell
+from patternfold.cli.outputs import check_output
+from patternfold.cli.progress import Progress
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Read, learn, write."""
+    check_output(options.output, options.force)
+    use_cache()
+    from patternfold.files import Preparation, read_images
+
+    preparation = Preparation(
+        options.size, options.background, options.subtract_background, options.normalise
+    )
+    found = read_images(options.source, preparation, skip_unreadable=options.skip_unreadable)
+    tell(found, console)
+    if len(found) < 2:
+        raise Failure(f"{options.source} holds one image; a pattern is learned from several.")
+    started = time.perf_counter()
+    model, interrupted = _fit(options, found.images, console)
+    seconds = time.perf_counter() - started
+    _save(model, found, options)
+    _conclude(model, options, seconds, interrupted, console)
+    return 1 if interrupted else 0
+
+
+def _fit(options: argparse.Namespace, images: Any, console: Console) -> tuple[Any, bool]:
+    from patternfold import PATS
+
+    progress = Progress(console)
+    make = PATS.paper if options.paper else PATS
+    model = make(
+        n_atoms=options.atoms,
+        transformation=options.transformation,
+        mother=options.mother,
+        bounds={name: (low, high) for name, low, high in options.bound} or None,
+        random_state=options.seed,
+        callback=progress,
+    )
+    console.say(f"learning {options.atoms} atoms (code is compiled on first use; Ctrl-C stops)")
+    with warnings.catch_warnings(record=True) as caught, progress.listening():
+        warnings.simplefilter("always")
+        model.fit(images)
+    interrupted = model.stop_reason_ == "interrupted"
+    for warning in caught:
+        if not interrupted and issubclass(warning.category, UserWarning):
+            console.warn(str(warning.message))
+    model.callback = None
+    return model, interrupted
+
+
+def _save(model: Any, found: Any, options: argparse.Namespace) -> None:
+    from patternfold.persistence import Examples, save
+    from patternfold.report.explorer import spread
+
+    chosen = spread(len(found), options.examples)
+    labels = () if found.labels is None else tuple(found.labels[i] for i in chosen)
+    examples = Examples(
+        found.images[chosen],
+        model.parameters_[chosen],
+        tuple(found.names[i] for i in chosen),
+        labels,
+    )
+    save(
+        model,
+        options.output,
+        preparation=found.preparation.as_dict(),
+        examples=examples if options.examples else None,
+    )
+
+
+def _conclude(
+    model: Any, options: argparse.Namespace, seconds: float, interrupted: bool, console: Console
+) -> None:
+    error = float(model.error_path_[-1])
+    values = {
+        "model": str(options.output),
+        "images": len(model.parameters_),
+        "atoms": model.pattern_.n_atoms,
+        "error": error,
+        "error_path": [float(e) for e in model.error_path_],
+        "seconds": round(seconds, 3),
+        "stop_reason": model.stop_reason_,
+        "interrupted": interrupted,
+    }
+    head = "interrupted: " if interrupted else ""
+    text = (
+        f"{head}{options.output}: {model.pattern_.n_atoms} atoms from {len(model.parameters_)} "
+        f"images in {seconds:.1f} s, normalised error {error:.4f}\n"
+        f"next: patternfold explore {options.output} -o {options.output.with_suffix('.html')}"
+    )
+    console.result(values, text)

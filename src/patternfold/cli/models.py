@@ -1,0 +1,46 @@
+"""Model files and images, as commands need them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from patternfold.cli.cache import use_cache
+from patternfold.cli.console import Console, Failure
+
+
+def read_model(path: Path) -> Any:
+    """Read a model file with what was kept beside it."""
+    use_cache()
+    from patternfold.persistence import read_model_file
+
+    if not path.exists():
+        raise Failure(f"{path} does not exist.")
+    if path.is_dir():
+        raise Failure(f"{path} is a folder; name a model file.")
+    return read_model_file(path)
+
+
+def read_new_images(file: Any, source: Path, skip_unreadable: bool, console: Console) -> Any:
+    """Read images and prepare them as the model's training images were."""
+    from patternfold.files import Preparation, read_images
+
+    shape = file.model.image_shape_
+    if file.preparation is None:
+        preparation = Preparation(size=shape, background="dark", normalise="none")
+        console.say("the model file does not say how its images were prepared: taken as they are")
+    else:
+        preparation = Preparation.from_dict(file.preparation)
+    if preparation.size != shape:
+        raise Failure(f"The model was prepared for {preparation.size} but learned {shape}.")
+    found = read_images(source, preparation, skip_unreadable=skip_unreadable)
+    tell(found, console)
+    return found
+
+
+def tell(found: Any, console: Console) -> None:
+    """Say what was read and what was done to it."""
+    height, width = found.preparation.size
+    console.say(f"{len(found)} images of {width}×{height} pixels")
+    for note in found.notes:
+        console.say(f"  {note}")

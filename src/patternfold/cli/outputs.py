@@ -1,0 +1,23 @@
+"""Files that commands write: checked before the work begins, never overwritten unasked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from patternfold.cli.console import Failure
+
+
+def check_output(path: Path, force: bool, folder: bool = False) -> None:
+    """Refuse a place that can't be written, or that is taken."""
+    parent = path.parent
+    if not parent.is_dir():
+        raise Failure(f"{path} can't be written: the folder {parent} does not exist.")
+    if not os.access(parent, os.W_OK):
+        raise Failure(f"{path} can't be written: no permission to write to {parent}.")
+    if path.is_dir() and not folder:
+        raise Failure(f"{path} is a folder; name a file.")
+    if path.exists() and not force:
+        if folder and path.is_dir() and not any(path.iterdir()):
+            return
+        raise Failure(f"{path} exists already; --force overwrites it.")

@@ -1,0 +1,196 @@
+"""Commands and their options. Names of components are repeated here: importing them takes long."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from patternfold._version import __version__
+from patternfold.cli.configuration import apply_configuration
+from patternfold.cli.values import bound, count, positive, size
+
+TRANSFORMATIONS = (
+    "translation",
+    "scaling",
+    "rotation-translation",
+    "similarity",
+    "rotation-translation-scaling",
+    "affine",
+)
+MOTHERS = ("gaussian", "inverse-multiquadric")
+SOURCE = "folder of pictures (sub-folders are classes), multi-page TIFF, MRC stack, .npy or .npz"
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line, and the configuration file it names."""
+    parser, commands = build()
+    known, _ = _config_option().parse_known_args(arguments)
+    if known.config is not None:
+        apply_configuration(known.config, parser, commands)
+    return parser.parse_args(arguments)
+
+
+def build() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser and those of its commands, by name."""
+    parser = argparse.ArgumentParser(
+        prog="patternfold",
+        description="Learn a visual pattern from unaligned pictures, and how each was transformed.",
+        epilog="Exit codes: 0 success, 1 failure, 2 wrong usage. 'patternfold COMMAND --help' "
+        "lists the options of a command.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"patternfold {__version__}")
+    group = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = {}
+    for name, text, fill in COMMANDS:
+        command = group.add_parser(
+            name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
+        )
+        fill(command)
+        _add_common(command)
+        commands[name] = command
+    return parser, commands
+
+
+def _config_option() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config", type=Path)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("on every command")
+    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    group.add_argument("--quiet", action="store_true", help="no progress, no remarks")
+    group.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file with options, in a table per command"
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser, text: str, metavar: str = "FILE") -> None:
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=text)
+    parser.add_argument("--force", action="store_true", help="overwrite what is there")
+
+
+def _add_preparation(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("preparation of the pictures")
+    group.add_argument(
+        "--size", type=size, metavar="N|WxH", help="bring all to this size, aspect kept"
+    )
+    group.add_argument(
+        "--background",
+        choices=("auto", "dark", "light"),
+        default="auto",
+        help="light ones are inverted (default: auto, by the borders)",
+    )
+    group.add_argument(
+        "--subtract-background", action="store_true", help="subtract the median of the border"
+    )
+    group.add_argument(
+        "--normalise",
+        choices=("unit", "range", "none"),
+        default="unit",
+        help="each image to unit norm (default), or to greatest value 1",
+    )
+    _add_skip(group)
+
+
+def _add_skip(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--skip-unreadable", action="store_true", help="leave out files that can't be read"
+    )
+
+
+def _fill_learn(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    _add_output(parser, "model file to write, for example model.ptm")
+    group = parser.add_argument_group("learning")
+    group.add_argument("--atoms", type=positive, default=20, help="how many (default: 20)")
+    group.add_argument(
+        "--transformation",
+        choices=TRANSFORMATIONS,
+        default="rotation-translation-scaling",
+        metavar="NAME",
+        help=f"how the pictures differ: {', '.join(TRANSFORMATIONS)} (default: the fifth)",
+    )
+    group.add_argument(
+        "--mother", choices=MOTHERS, default="gaussian", help="shape of the atoms (default: first)"
+    )
+    group.add_argument(
+        "--bound",
+        type=bound,
+        action="append",
+        default=[],
+        metavar="NAME=LOW:HIGH",
+        help="interval of a parameter, for example theta=-0.5:0.5; may be repeated",
+    )
+    group.add_argument("--paper", action="store_true", help="the published algorithm, unimproved")
+    group.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
+    group.add_argument(
+        "--examples",
+        type=count,
+        default=36,
+        help="training images to keep in the file for pictures (default: 36)",
+    )
+    _add_preparation(parser)
+
+
+def _fill_align(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="model file")
+    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    _add_output(parser, "folder for PNG pictures and parameters.csv, or an .npz file", "PLACE")
+    parser.add_argument(
+        "--interpolation", choices=("linear", "cubic"), default="linear", help="default: linear"
+    )
+    _add_skip(parser)
+
+
+def _fill_explore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="model file")
+    _add_output(parser, "page to write, for example page.html")
+    parser.add_argument("--images", type=Path, metavar="FOLDER|FILE", help="show these images")
+    parser.add_argument("--title", help="heading of the page (default: the file's name)")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    _add_skip(parser)
+
+
+def _fill_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="model file")
+    _add_output(parser, "page to write, for example report.html")
+    parser.add_argument("--images", type=Path, metavar="FOLDER|FILE", help="show their alignment")
+    parser.add_argument("--title", help="heading of the page (default: the file's name)")
+    _add_skip(parser)
+
+
+def _fill_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="model file")
+    _add_output(parser, "pattern.svg, pattern.png, or pattern.csv with the atoms")
+    parser.add_argument(
+        "--size", type=positive, default=512, help="pixels of the longer side (default: 512)"
+    )
+
+
+def _fill_info(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, nargs="?", help="model file; without one, the versions")
+
+
+def _fill_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("demo-output"), help="folder to write to"
+    )
+    parser.add_argument("--digit", type=int, default=5, choices=range(10), help="default: 5")
+    parser.add_argument("--images", type=positive, default=30, help="how many (default: 30)")
+    parser.add_argument("--atoms", type=positive, default=20, help="how many (default: 20)")
+    parser.add_argument("--seed", type=count, default=0)
+
+
+COMMANDS = (
+    ("learn", "learn a pattern from a folder of pictures or a stack", _fill_learn),
+    ("align", "bring pictures into the frame of a learned pattern", _fill_align),
+    ("explore", "make a page in which a model can be explored", _fill_explore),
+    ("report", "make a page with options, remarks, curves and pictures", _fill_report),
+    ("export", "write the pattern as SVG, PNG or CSV", _fill_export),
+    ("info", "tell what a model file holds, or the versions in use", _fill_info),
+    ("demo", "learn a handwritten digit from transformed images", _fill_demo),
+)

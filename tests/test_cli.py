@@ -1,0 +1,408 @@
+"""The command line, from real files to real files, and with wrong ones."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import small_model
+from PIL import Image
+
+from patternfold import load
+from patternfold.cli import main
+from patternfold.cli.cache import cache_folder
+from patternfold.cli.console import Console
+from patternfold.cli.parser import MOTHERS, TRANSFORMATIONS
+from patternfold.cli.progress import Progress
+from patternfold.learning.state import Progress as Line
+from patternfold.persistence import read_model_file, save
+from patternfold.png import to_grey
+
+QUICK = ["--atoms", "2", "--transformation", "similarity"]
+
+
+def write_pictures(folder, images):
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, image in enumerate(images):
+        Image.fromarray(to_grey(np.maximum(image, 0))).save(folder / f"{i:02}.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    _, images = small_model(n_images=8)
+    return write_pictures(tmp_path_factory.mktemp("pictures") / "fives", images)
+
+
+@pytest.fixture(scope="module")
+def learned(pictures, tmp_path_factory):
+    """A model learned by the command line, once for all tests."""
+    path = tmp_path_factory.mktemp("model") / "model.ptm"
+    assert main(["learn", str(pictures), "-o", str(path), *QUICK, "--quiet"]) == 0
+    return path
+
+
+def run(capsys, *arguments):
+    """Run a command that succeeds and return its JSON and what it said."""
+    code = main([*map(str, arguments), "--json"])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return json.loads(captured.out), captured.err
+
+
+def fails(capsys, *arguments):
+    """Run a command that fails and return its message."""
+    assert main([*map(str, arguments)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("patternfold: error: ") == 1
+    return captured.err
+
+
+def misused(capsys, *arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([*map(str, arguments)])
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+# What must work
+
+
+def test_help_answers_at_once():
+    def seconds(*arguments):
+        started = time.perf_counter()
+        command = [sys.executable, "-m", "patternfold", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "usage: patternfold" in done.stdout
+        return time.perf_counter() - started
+
+    assert min(seconds("--help") for _ in range(3)) < 0.5
+    assert min(seconds("learn", "--help") for _ in range(3)) < 0.5
+
+
+def test_names_are_those_of_the_library():
+    import patternfold as pf
+
+    assert tuple(pf.transformations.TRANSFORMATIONS) == TRANSFORMATIONS
+    assert tuple(pf.mothers.MOTHERS) == MOTHERS
+
+
+def test_learned_model(learned, pictures):
+    found = read_model_file(learned)
+    assert found.model.pattern_.n_atoms == 2
+    assert found.model.error_path_[-1] < 0.1
+    assert found.model.image_shape_ == (16, 16)
+    assert found.examples is not None
+    assert found.examples.names == tuple(f"{i:02}.png" for i in range(8))
+    assert found.preparation == {
+        "size": [16, 16],
+        "background": "dark",
+        "subtract_background": False,
+        "normalise": "unit",
+    }
+    assert list(learned.parent.iterdir()) == [learned]
+
+
+def test_learning_says_what_it_does(pictures, tmp_path, capsys):
+    path = tmp_path / "model.ptm"
+    values, said = run(capsys, "learn", pictures, "-o", path, *QUICK, "--examples", "3")
+    assert values["atoms"] == 2
+    assert values["images"] == 8
+    assert values["error"] == pytest.approx(load(path).error_path_[-1])
+    assert "8 images of 16×16 pixels" in said
+    assert "each image scaled to unit norm" in said
+    assert "atom 2/2" in said  # plain lines: this is no terminal
+    assert "\r" not in said
+    assert len(read_model_file(path).examples.names) == 3
+    message = fails(capsys, "learn", pictures, "-o", path, *QUICK)
+    assert "exists already; --force overwrites it" in message
+
+
+def test_options_reach_the_estimator(pictures, tmp_path, capsys):
+    path = tmp_path / "model.ptm"
+    options = ["--paper", "--bound", "s=0.6:1.6", "--seed", "3", "--normalise", "range"]
+    run(capsys, "learn", pictures, "-o", path, *QUICK, *options)
+    model = load(path)
+    assert model.refit is None
+    assert model.random_state == 3
+    assert model.bounds == {"s": (0.6, 1.6)}
+    message = fails(capsys, "learn", pictures, "-o", tmp_path / "x", *QUICK, "--bound", "sx=1:2")
+    assert "'sx' is not known" in message
+
+
+def test_align_to_a_folder(learned, pictures, tmp_path, capsys):
+    values, _ = run(capsys, "align", learned, pictures, "-o", tmp_path / "aligned")
+    assert values["spread_after_over_before"] < 0.8
+    with open(tmp_path / "aligned" / "parameters.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["file"] for row in rows] == [f"{i:02}.png" for i in range(8)]
+    lam = np.array([[float(row[n]) for n in ("theta", "tx", "ty", "s")] for row in rows])
+    assert np.ptp(lam[:, 0]) > 1
+    with Image.open(tmp_path / "aligned" / "03.png") as image:
+        assert image.size == (16, 16)
+    assert "exists already" in fails(capsys, "align", learned, pictures, "-o", tmp_path / "aligned")
+    run(capsys, "align", learned, pictures, "-o", tmp_path / "aligned", "--force")
+
+
+def test_align_to_arrays(learned, pictures, tmp_path, capsys):
+    source = tmp_path / "classes"
+    for name in ("a", "b"):
+        write_pictures(source / name, [np.asarray(Image.open(pictures / "00.png")) / 255] * 2)
+    run(capsys, "align", learned, source, "-o", tmp_path / "aligned.npz")
+    with np.load(tmp_path / "aligned.npz") as file:
+        assert file["aligned"].shape == (4, 16, 16)
+        assert file["labels"].tolist() == ["a", "a", "b", "b"]
+        assert file["parameter_names"].tolist() == ["theta", "tx", "ty", "s"]
+        np.testing.assert_array_equal(file["aligned"][0], file["aligned"][3])
+    assert "ending in .npz" in fails(capsys, "align", learned, source, "-o", tmp_path / "x.txt")
+
+
+def test_pages_of_stacks_get_names_of_their_own(learned, pictures, tmp_path, capsys):
+    pages = [Image.open(pictures / f"0{i}.png") for i in range(3)]
+    pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:])
+    run(capsys, "align", learned, tmp_path / "stack.tif", "-o", tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"stack_0.png", "stack_1.png", "stack_2.png", "mean.png"} < names
+
+
+def test_explore(learned, pictures, tmp_path, capsys):
+    values, _ = run(capsys, "explore", learned, "-o", tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert values["bytes"] == len(text.encode())
+    assert "<h1>model.ptm</h1>" in text
+    assert '"name":"07.png"' in text
+    options = ["--images", pictures, "--title", "Fives"]
+    run(capsys, "explore", learned, "-o", tmp_path / "other.html", *options)
+    assert "<h1>Fives</h1>" in (tmp_path / "other.html").read_text()
+
+
+def test_report(learned, pictures, tmp_path, capsys):
+    run(capsys, "report", learned, "-o", tmp_path / "report.html", "--images", pictures)
+    assert "Images that fit worst" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "csv"])
+def test_export(ending, learned, tmp_path, capsys):
+    path = tmp_path / f"pattern.{ending}"
+    values, _ = run(capsys, "export", learned, "-o", path, "--size", "64")
+    assert values["atoms"] == 2
+    assert path.stat().st_size > 100
+    assert "not known" in fails(capsys, "export", learned, "-o", tmp_path / "pattern.bmp")
+
+
+def test_info(learned, capsys):
+    values, _ = run(capsys, "info", learned)
+    assert values["atoms"] == 2
+    assert values["image_size"] == "16×16"
+    assert values["training_images"] == 8
+    values, _ = run(capsys, "info")
+    assert values["devices"]
+    assert main(["info", str(learned)]) == 0
+    assert "transformation   Similarity" in capsys.readouterr().out
+
+
+def test_files_without_preparation_are_taken_as_they_are(pictures, tmp_path, capsys):
+    model, _ = small_model()
+    save(model, tmp_path / "bare.ptm")
+    options = ["-o", tmp_path / "page.html", "--images", pictures]
+    _, said = run(capsys, "explore", tmp_path / "bare.ptm", *options)
+    assert "does not say how its images were prepared" in said
+    _, said = run(capsys, "info", tmp_path / "bare.ptm")
+
+
+# Configuration files
+
+
+def test_configuration(pictures, tmp_path, capsys):
+    path, config = tmp_path / "model.ptm", tmp_path / "settings.toml"
+    config.write_text(
+        f"""
+        [learn]
+        output = "{path}"
+        atoms = 5
+        transformation = "similarity"
+        bound = ["s=0.6:1.6"]
+        subtract_background = true
+        json = true
+        """
+    )
+    assert main(["learn", str(pictures), "--config", str(config), "--atoms", "2"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["atoms"] == 2  # the command line wins
+    model = read_model_file(path)
+    assert model.model.bounds == {"s": (0.6, 1.6)}
+    assert model.preparation["subtract_background"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("[learn", "can't be read"),
+        ("[teach]\na = 1", "[teach] is not a table of a command"),
+        ("[learn]\nlearning-rate = 1", "learning-rate is not an option"),
+        ("[learn]\natoms = 'many'", "'many' can't be used"),
+        ("[learn]\natoms = 0", "not at least 1"),
+        ("[learn]\natoms = [1, 2]", "must be a single value"),
+        ("[learn]\nmother = 'cauchy'", "must be one of gaussian"),
+        ("[learn]\npaper = 1", "must be true or false"),
+        ("[learn]\nbound = ['s']", "is no bound"),
+    ],
+)
+def test_wrong_configuration(text, match, pictures, tmp_path, capsys):
+    config = tmp_path / "settings.toml"
+    config.write_text(text)
+    said = misused(capsys, "learn", pictures, "-o", tmp_path / "x", "--config", config)
+    assert match in said
+
+
+def test_absent_configuration(pictures, tmp_path, capsys):
+    said = misused(capsys, "learn", pictures, "-o", "x", "--config", tmp_path / "none.toml")
+    assert "can't be read" in said
+
+
+# What must be refused
+
+
+def test_wrong_usage(pictures, tmp_path, capsys):
+    assert "COMMAND" in misused(capsys)
+    assert "invalid choice: 'teach'" in misused(capsys, "teach")
+    assert "-o/--output" in misused(capsys, "learn", pictures)
+    start = ["learn", pictures, "-o", tmp_path / "x.ptm"]
+    assert "affine" in misused(capsys, *start, "--transformation", "afine")
+    assert "is no size" in misused(capsys, *start, "--size", "big")
+    assert "is no bound" in misused(capsys, *start, "--bound", "theta=1:0")
+    assert "--atoms" in misused(capsys, *start, "--atoms", "0")
+    assert "--examples" in misused(capsys, *start, "--examples", "-1")
+    assert not (tmp_path / "x.ptm").exists()
+
+
+def test_empty_folders_and_single_images(pictures, tmp_path, capsys):
+    output = ["-o", tmp_path / "x.ptm"]
+    assert "holds no images" in fails(capsys, "learn", tmp_path, *output)
+    assert "does not exist" in fails(capsys, "learn", tmp_path / "nowhere", *output)
+    assert "holds one image" in fails(capsys, "learn", pictures / "00.png", *output)
+
+
+def test_mixed_sizes_text_and_alpha(pictures, tmp_path, capsys):
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    with Image.open(pictures / "00.png") as image:
+        image.resize((20, 24)).save(folder / "large.png")
+        image.convert("RGBA").save(folder / "alpha.png")
+        Image.fromarray(np.asarray(image).astype(np.uint16) * 257).save(folder / "deep.tif")
+    (folder / "text.png").write_text("This is no picture.")
+    start = ["learn", folder, "-o", tmp_path / "x.ptm", *QUICK]
+    assert "text.png can't be read" in fails(capsys, *start)
+    assert "--size 64" in fails(capsys, *start, "--skip-unreadable")
+    values, said = run(capsys, *start, "--skip-unreadable", "--size", "16")
+    assert values["images"] == 3
+    assert "1 unreadable file(s) left out: text.png" in said
+    assert "1 colour picture(s) turned grey" in said
+    assert "brought to 16×16 pixels" in said
+
+
+def test_unwritable_outputs(learned, pictures, tmp_path, capsys):
+    assert "does not exist" in fails(capsys, "explore", learned, "-o", tmp_path / "no" / "p.html")
+    assert "is a folder" in fails(capsys, "explore", learned, "-o", tmp_path, "--force")
+    (tmp_path / "file").write_text("")
+    message = fails(capsys, "learn", pictures, "-o", tmp_path / "file" / "x.ptm", *QUICK)
+    assert "does not exist" in message
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_folders_without_permission(learned, tmp_path, capsys):
+    tmp_path.chmod(0o500)
+    assert "no permission" in fails(capsys, "explore", learned, "-o", tmp_path / "page.html")
+
+
+def test_wrong_model_files(learned, tmp_path, capsys):
+    page = ["-o", tmp_path / "page.html"]
+    assert "does not exist" in fails(capsys, "explore", tmp_path / "none.ptm", *page)
+    assert "is a folder" in fails(capsys, "explore", tmp_path, *page)
+    (tmp_path / "cut.ptm").write_bytes(learned.read_bytes()[:-100])
+    assert "not a patternfold model" in fails(capsys, "explore", tmp_path / "cut.ptm", *page)
+    assert list(tmp_path.iterdir()) == [tmp_path / "cut.ptm"]
+
+
+def test_failures_for_programs(tmp_path, capsys):
+    assert main(["info", str(tmp_path / "none.ptm"), "--json"]) == 1
+    assert "does not exist" in json.loads(capsys.readouterr().out)["error"]
+
+
+# Interruption and caches
+
+
+def test_interrupted_run_keeps_what_it_has(pictures, tmp_path):
+    """Ctrl-C after some atoms: the model so far is written; compiled code is kept for later."""
+    path, cache = tmp_path / "model.ptm", tmp_path / "cache"
+    command = [sys.executable, "-m", "patternfold", "learn", pictures, "-o", path]
+    command += ["--transformation", "similarity", "--atoms", "500"]
+    environment = os.environ | {"PATTERNFOLD_CACHE": str(cache)}
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            if "atom 3/" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "interrupted: " in out
+    assert "Traceback" not in err
+    model = load(path)
+    assert 1 <= model.pattern_.n_atoms < 500
+    assert model.stop_reason_ == "interrupted"
+    assert any(cache.iterdir())
+
+
+def test_interrupted_before_the_first_atom(pictures, tmp_path, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("patternfold.files.read_images", stop)
+    message = fails(capsys, "learn", pictures, "-o", tmp_path / "x.ptm", *QUICK)
+    assert "nothing was written" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cache_folder(monkeypatch, tmp_path):
+    assert cache_folder() is None  # switched off for the tests
+    monkeypatch.setenv("PATTERNFOLD_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("PATTERNFOLD_CACHE")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "patternfold"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache_folder() == Path.home() / "Library" / "Caches" / "patternfold"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_bar_on_a_terminal():
+    terminal = Terminal()
+    progress = Progress(Console(), terminal)
+    progress(Line(30, 5, 20, 0.25, 1.5, "learning"))
+    progress.close()
+    assert terminal.getvalue().startswith("\r")
+    assert "5/20 atoms, error 0.2500" in terminal.getvalue()
+    assert terminal.getvalue().count("█") == 6
+    assert terminal.getvalue().endswith("\n")
+
+
+def test_quiet_terminals_show_nothing(capsys):
+    terminal = Terminal()
+    progress = Progress(Console(quiet=True), terminal)
+    progress(Line(30, 5, 20, 0.25, 1.5, "learning"))
+    assert terminal.getvalue() == capsys.readouterr().err == ""
