@@ -28,6 +28,9 @@ from patternfold.precision import precision
 from patternfold.projection import align, project
 from patternfold.transformations import AbstractTransformation, as_transformation
 
+CANDIDATES = 24
+"""Candidates per image of the global search that places new images."""
+
 SOLVERS = ("search",)
 REFITS = ("all", "coefficients", None)
 REFERENCES = ("centroid", "farthest")
@@ -392,4 +395,10 @@ class PATS(TransformerMixin, BaseEstimator):
     def _project(self, X: Any) -> Any:
         check_is_fitted(self)
         rows = rows_of(self, X, reset=False)
-        return project(self.pattern_, rows, self.transformation_, image_shape=self.image_shape_)
+        return project(
+            self.pattern_,
+            rows,
+            self.transformation_,
+            image_shape=self.image_shape_,
+            n_candidates=CANDIDATES,
+        )

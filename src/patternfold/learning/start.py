@@ -17,6 +17,9 @@ from patternfold.projection import project
 REFERENCE_ATOMS = 16
 """Atoms of the reference pattern that stands for an image."""
 
+START_CANDIDATES = 24
+"""Candidates for each of the first λ_i: what is missed here is hard to mend later."""
+
 RACE_ATOMS = 5
 """Atoms after which the starts are compared."""
 
@@ -69,7 +72,12 @@ def best_start(
 def start_from(problem: Problem, reference: Pattern) -> State:
     """Project the images on M(Ψ) and begin with p_0 = 0, lines 3 and 4 of Algorithm 1."""
     found = project(
-        reference, problem.images, problem.transformation, image_shape=problem.grid.shape
+        reference,
+        problem.images,
+        problem.transformation,
+        image_shape=problem.grid.shape,
+        n_candidates=START_CANDIDATES,
+        max_iter=10,
     )
     return State(problem.empty, found.parameters, problem.energy)
 

@@ -33,12 +33,13 @@ def normal_equations(
     lam: Float[Array, "B d"],
     x: Image,
     y: Image,
-) -> tuple[Float[Array, " B"], Float[Array, "B d d"], Float[Array, "B d"]]:
-    """Return ‖w‖² with w = u − U_λ(p), TᵀT and Tᵀw."""
+) -> tuple[Float[Array, " B"], Float[Array, "B d"], Float[Array, "B d d"]]:
+    """Return ‖w‖² with w = u − U_λ(p), Tᵀw and TᵀT."""
     value, along_x, along_y = evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
     w = images - value
     products = jax.vmap(transformation.tangent_products, in_axes=(0, None, None, 0, 0, 0))
-    return (w**2).sum(axis=1), *products(lam, x, y, along_x, along_y, w)
+    metric, slope = products(lam, x, y, along_x, along_y, w)
+    return (w**2).sum(axis=1), slope, metric
 
 
 @compiled
@@ -49,8 +50,8 @@ def newton_equations(
     lam: Float[Array, "B d"],
     x: Image,
     y: Image,
-) -> tuple[Float[Array, " B"], Float[Array, "B d d"], Float[Array, "B d d"], Float[Array, "B d"]]:
-    """Return ‖w‖², TᵀT, half of the Hessian of ‖w‖², and Tᵀw."""
+) -> tuple[Float[Array, " B"], Float[Array, "B d"], Float[Array, "B d d"], Float[Array, "B d d"]]:
+    """Return ‖w‖², Tᵀw, TᵀT and half of the Hessian of ‖w‖²."""
     field = second_order_field(atoms, *warped_pixels(transformation, lam, x, y))
     w = images - field[0]
     if isinstance(transformation, AbstractAffineTransformation):
@@ -92,8 +93,8 @@ def _affine_second_order(
     y: Image,
     field: Field,
     w: Image,
-) -> tuple[Float[Array, "d d"], Float[Array, "d d"], Float[Array, " d"]]:
-    """Return TᵀT, the Hessian and Tᵀw from moments, as ``tangent_products`` does."""
+) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, "d d"]]:
+    """Return Tᵀw, TᵀT and half of the Hessian from moments, as ``tangent_products`` does."""
     _, px, py, pxx, pxy, pyy = field
     e = jnp.stack([x, y, jnp.ones_like(x)])
     monomials = jnp.stack([x * x, x * y, x, y * y, y, jnp.ones_like(x)])
@@ -112,7 +113,7 @@ def _affine_second_order(
     metric = slopes.T @ moments(px * px, px * py, py * py) @ slopes
     bend = slopes.T @ moments(w * pxx, w * pxy, w * pyy) @ slopes
     turn = jnp.tensordot(along_w, jax.jacfwd(jax.jacfwd(entries))(lam), axes=1)
-    return metric, metric - bend - turn, along_w @ slopes
+    return along_w @ slopes, metric, metric - bend - turn
 
 
 def _second_order(
@@ -122,8 +123,8 @@ def _second_order(
     y: Image,
     field: Field,
     w: Image,
-) -> tuple[Float[Array, "d d"], Float[Array, "d d"], Float[Array, " d"]]:
-    """Return TᵀT, the Hessian and Tᵀw from the derivatives at every pixel."""
+) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, "d d"]]:
+    """Return Tᵀw, TᵀT and half of the Hessian from the derivatives at every pixel."""
     _, px, py, pxx, pxy, pyy = field
     dx, dy = transformation.derivatives(lam, x, y)
     metric, slope = transformation.tangent_products(lam, x, y, px, py, w)
@@ -135,4 +136,4 @@ def _second_order(
         return (px * w * x_new + py * w * y_new).sum()
 
     turn = jax.jacfwd(jax.jacfwd(along_w))(lam)
-    return metric, metric - bend - turn, slope
+    return slope, metric, metric - bend - turn

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from patternfold._validation import as_images, as_parameters, unknown_name
-from patternfold.atoms import Atoms
 from patternfold.box import Box
 from patternfold.grid import Grid
+from patternfold.manifold import render
 from patternfold.pattern import Pattern
 from patternfold.precision import precision, working_dtype
-from patternfold.projection.coarse import (
-    FINE_SPACING,
-    SPACING,
-    coarse_candidates,
-    make_coarse_grid,
-)
-from patternfold.projection.line_search import line_search
-from patternfold.projection.refine import Refined, refine
+from patternfold.projection.search import Found, Search
 from patternfold.transformations import AbstractTransformation, as_transformation
 
 METHODS = ("levenberg-marquardt", "line-search")
+
+QUICK, THOROUGH = 6, 300
+"""Candidates per image that will do for images of the pattern, and for images of something else."""
+
+MISFIT = 0.1
+"""Share of an image's energy that a residual with structure may have and still be a match."""
 
 STATUS = {
     "converged": "The search ended at a minimum inside the box.",
@@ -98,10 +97,11 @@ def project(
         How candidates are improved; "line-search" is the paper's: from the best point of the
         grid along each dimension in turn.
     n_candidates : int, optional
-        Candidates per image from the grid, besides ``start``; by default 6 without ``start``
-        and 0 with it. That is enough for images of the pattern, noisy or not. Images of something
-        similar have many local optima of nearly the same distance; with 300 candidates the best
-        of them is hardly ever missed, at about thirty times the cost.
+        Candidates per image from the grid, besides ``start``. By default none with ``start``;
+        without it 6, enough for images of the pattern, noisy or not, and then 300 for those
+        images that it fits badly: images of something similar have many local optima of nearly
+        the same distance. Give 6 to do without this second search, which takes about twenty times
+        as long as the first.
     max_iter : int, default=30
         Most steps of the local search.
 
@@ -122,8 +122,9 @@ def project(
     family = as_transformation(transformation)
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
+    twice = n_candidates is None and start is None and method != "line-search"
     if n_candidates is None:
-        n_candidates = 6 if start is None else 0
+        n_candidates = QUICK if start is None else 0
     for name, value, least in (
         ("n_candidates", n_candidates, int(start is None)),
         ("max_iter", max_iter, 1),
@@ -136,12 +137,14 @@ def project(
     rows, shape = as_images(images, image_shape)
     rows = rows.astype(working_dtype(rows), copy=False)
     starts = _starts(start, len(rows), len(patterns), family.parameters, rows.dtype)
-    search = _Search(family, Grid(*shape), method, n_candidates, max_iter)
+    search = Search(family, Grid(*shape), method, n_candidates, max_iter)
     with precision(rows.dtype):
         found = [search(p, rows, s) for p, s in zip(patterns, starts, strict=True)]
-    parameters = np.stack([f[0] for f in found], axis=1)
-    distances = np.stack([f[1] for f in found], axis=1)
-    status = np.stack([f[2] for f in found], axis=1)
+        if twice:
+            found = [
+                _search_again(search, p, rows, f) for p, f in zip(patterns, found, strict=True)
+            ]
+    parameters, distances, status = (np.stack(part, axis=1) for part in zip(*found, strict=True))
     if isinstance(pattern, Pattern):
         parameters, distances, status = parameters[:, 0], distances[:, 0], status[:, 0]
     return Projection(parameters, distances, status, family.parameters.names)
@@ -164,125 +167,29 @@ def _starts(
     return [flat[:, m] for m in range(n_patterns)]
 
 
-class _Search:
-    """The settings of a projection, applied to one pattern at a time."""
-
-    def __init__(
-        self,
-        transformation: AbstractTransformation,
-        grid: Grid,
-        method: str,
-        n_candidates: int,
-        max_iter: int,
-    ):
-        self.transformation = transformation
-        self.grid = grid
-        self.method = method
-        self.n_candidates = min(n_candidates, 1) if method == "line-search" else n_candidates
-        self.max_iter = max_iter
-        spacing = SPACING if n_candidates <= _MANY else FINE_SPACING
-        self.coarse = make_coarse_grid(transformation, grid, spacing)
-
-    def __call__(
-        self, pattern: Pattern, images: np.ndarray, start: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return λ*, the distances and the status of each image."""
-        box = self.transformation.parameters
-        if not pattern.n_atoms or not len(images):
-            lam = np.tile(box.put_inside(self.transformation.identity), (len(images), 1))
-            distances = np.linalg.norm(images, axis=1)
-            return lam.astype(images.dtype), distances, np.full(len(images), "empty", "<U10")
-        x, y = (c.astype(images.dtype) for c in (self.grid.x, self.grid.y))
-        atoms = pattern.atoms(images.dtype)
-        candidates = np.empty((len(images), 0, box.dim), images.dtype)
-        if self.n_candidates:
-            candidates = coarse_candidates(
-                atoms, self.transformation, images, self.grid, self.coarse, self.n_candidates
-            ).astype(images.dtype)
-        if self.method == "line-search":
-            first = candidates[:, 0] if start is None else start
-            best = line_search(atoms, self.transformation, images, first, x, y, self.max_iter)
-        else:
-            best = self._descend(atoms, images, candidates, start, x, y)
-        lam = box.put_inside(best.lam)
-        return lam, np.sqrt(np.maximum(best.cost, 0)), self._status(images, best)
-
-    def _descend(
-        self,
-        atoms: Atoms,
-        images: np.ndarray,
-        candidates: np.ndarray,
-        start: np.ndarray | None,
-        x: np.ndarray,
-        y: np.ndarray,
-    ) -> Refined:
-        """Improve all candidates on part of the pixels, then the best of them on all."""
-        n, c, d = candidates.shape
-        index, starts = np.repeat(np.arange(n), c), candidates.reshape(-1, d)
-        if c > 1:
-            some = self._sparse_pixels()
-            sparse = np.ascontiguousarray(images[:, some])
-            steps = _PRUNE_ITER if c <= _MANY else _THOROUGH_PRUNE_ITER
-            ends = refine(
-                atoms, self.transformation, sparse, index, starts, x[some], y[some], steps
-            )
-            index, starts = _prune(
-                self.transformation.parameters,
-                ends.lam.reshape(n, c, d),
-                ends.cost.reshape(n, c),
-                (sparse**2).sum(axis=1),
-            )
-        if start is not None:
-            index, starts = np.append(index, np.arange(n)), np.concatenate([starts, start])
-        ends = refine(atoms, self.transformation, images, index, starts, x, y, self.max_iter)
-        order = np.lexsort((ends.cost, index))
-        best = order[np.unique(index[order], return_index=True)[1]]
-        return Refined(*(part[best] for part in ends))
-
-    def _sparse_pixels(self) -> np.ndarray:
-        """Indices of a regular subset of the pixels, enough to tell good candidates from bad."""
-        fy, fx = self.coarse.factors
-        index = np.arange(self.grid.n_pixels).reshape(self.grid.shape)
-        return index[fy // 2 :: fy, fx // 2 :: fx].ravel()
-
-    def _status(self, images: np.ndarray, best: Refined) -> np.ndarray:
-        """Describe how each search ended; the first word that applies is taken."""
-        box = self.transformation.parameters
-        edge = 1e-5 * box.width
-        on_bound = ((best.lam <= box.lower + edge) | (best.lam >= box.upper - edge)) & ~np.array(
-            box.periodic
-        )
-        conditions = [
-            ~images.any(axis=1),
-            best.degenerate,
-            ~best.converged,
-            on_bound.any(axis=1),
-        ]
-        words = ["blank", "degenerate", "max-iter", "bound"]
-        return np.select(conditions, words, default="converged").astype("<U10")
+def _search_again(search: Search, pattern: Pattern, images: np.ndarray, found: Found) -> Found:
+    """Search at length for the images that the pattern does not fit."""
+    misfit = np.flatnonzero(structured_residual(search, pattern, images, found.lam) > MISFIT)
+    if not len(misfit) or not pattern.n_atoms:
+        return found
+    thorough = replace(search, n_candidates=THOROUGH)
+    again = thorough(pattern, images[misfit], found.lam[misfit])
+    better = again.distance < found.distance[misfit]
+    whole = Found(*(part.copy() for part in found))
+    for part, new in zip(whole, again, strict=True):
+        part[misfit[better]] = new[better]
+    return whole
 
 
-_MANY = 24
-"""With more candidates than this, the grid that they come from is finer and they go farther."""
+def structured_residual(
+    search: Search, pattern: Pattern, images: np.ndarray, lam: np.ndarray
+) -> np.ndarray:
+    """Share of each image's energy that is left over at λ, white noise not counted.
 
-_PRUNE_ITER, _THOROUGH_PRUNE_ITER = 6, 8
-"""Most steps on part of the pixels, before the better candidates are told from the others."""
-
-
-def _prune(
-    box: Box, lam: np.ndarray, cost: np.ndarray, energy: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Keep each image's best end point, and others elsewhere that are nearly as good."""
-    rows, open_cost = np.arange(len(lam)), cost.copy()
-    # Unfinished searches on part of the pixels rank their ends only roughly.
-    limit = 1.5 * cost.min(axis=1) + 0.02 * energy
-    index, starts = [], []
-    for _ in range(max(2, lam.shape[1] // 3)):
-        best = open_cost.argmin(axis=1)
-        rival = open_cost[rows, best] <= limit
-        index.append(rows[rival])
-        starts.append(lam[rows, best][rival])
-        gap = np.abs(lam - lam[rows, best][:, None]) / box.width
-        gap = np.where(box.periodic, np.minimum(gap, 1 - gap), gap).max(axis=2)
-        open_cost[gap <= 0.02] = np.inf
-    return np.concatenate(index), np.concatenate(starts)
+    Products of neighbouring pixels, which noise leaves near 0 on average, stand for the squares.
+    """
+    rendered = render(pattern, lam, search.transformation, search.grid, check=False)
+    w = (images - rendered).reshape(-1, *search.grid.shape)
+    across, down = (w[:, :, 1:] * w[:, :, :-1]).sum((1, 2)), (w[:, 1:] * w[:, :-1]).sum((1, 2))
+    energy = (images**2).sum(axis=1)
+    return (across + down) / 2 / np.maximum(energy, np.finfo(images.dtype).tiny)

@@ -15,8 +15,8 @@ import numpy as np
 from patternfold.atoms import Atoms
 from patternfold.box import Box
 from patternfold.chunks import padded_rows
+from patternfold.descent import Model, descend
 from patternfold.projection.curvature import newton_equations, normal_equations
-from patternfold.projection.newton import Model, newton_descent
 from patternfold.transformations import AbstractTransformation
 
 FIRST_ORDER = 5
@@ -51,13 +51,13 @@ def refine(
     energy = (images.astype(np.float64) ** 2).sum(axis=1)[index]
     # Rounding of the cost itself is no progress to wait for.
     rounding = 10 * np.finfo(dtype).eps ** 1.5 * energy
-    end = newton_descent(model_at, starts, box, max_iter, rounding)
+    end = descend(model_at, starts, box, max_iter, rounding)
     degenerate = _is_degenerate(box, end.metric)
     return Refined(end.point.astype(dtype), end.cost.astype(dtype), end.converged, degenerate)
 
 
 class _ModelAt:
-    """Cost and derivatives of pairs at given λ, in batches of two fixed sizes."""
+    """Cost and derivatives of pairs at given λ, in batches of one fixed size."""
 
     def __init__(
         self,
@@ -71,26 +71,22 @@ class _ModelAt:
         self.model = (atoms, transformation)
         self.images, self.index, self.pixels = images, index, (x, y)
         fitting = max(1, BLOCK_BYTES // (len(x) * images.dtype.itemsize))
-        # Sizes go by the number of images, so that a few pairs more or less reuse compiled code.
-        n_images = padded_rows(max(1, len(images)))
-        wanted = 3 * n_images if len(index) <= 3 * n_images else 6 * n_images
-        self.large = min(2 ** (fitting.bit_length() - 1), wanted)
-        self.small = self.large // 8 if self.large >= 64 else self.large
+        # The size goes by the number of images, so that a few pairs more or less reuse compiled
+        # code.
+        self.size = min(2 ** (fitting.bit_length() - 1), 3 * padded_rows(max(1, len(images))))
 
     def __call__(self, lam: np.ndarray, rows: np.ndarray, count: int) -> Model:
-        """Return the cost, TᵀT, half of the Hessian and Tᵀw of the pairs ``rows``."""
+        """Return the cost, Tᵀw, TᵀT and maybe half of the Hessian of the pairs ``rows``."""
         equations = normal_equations if count < FIRST_ORDER else newton_equations
-        parts, begin = [], 0
-        while begin < len(rows):
-            size = self.large if len(rows) - begin > 3 * self.small else self.small
-            chunk = rows[begin : begin + size]
-            batch = np.resize(chunk, size)
+        parts = []
+        for begin in range(0, len(rows), self.size):
+            batch = np.resize(rows[begin : begin + self.size], self.size)
             images = self.images[self.index[batch]]
-            out = equations(*self.model, images, lam[batch].astype(images.dtype), *self.pixels)
-            parts.append([np.asarray(part, np.float64)[: len(chunk)] for part in out])
-            begin += size
-        cost, metric, *hessian, slope = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return cost, metric, hessian[0] if hessian else metric, slope
+            lam_here = lam[batch].astype(images.dtype)
+            # Nothing is waited for until all batches are under way.
+            parts.append(equations(*self.model, images, lam_here, *self.pixels))
+        whole = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Model(*(part[: len(rows)].astype(np.float64) for part in whole))
 
 
 def _is_degenerate(box: Box, gram: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from patternfold.atoms import atom_derivatives
 from patternfold.box import Box
 from patternfold.compilation import compiled
-from patternfold.descent import Linearised, descend
+from patternfold.descent import Model, descend
 from patternfold.dictionary import AbstractDictionary
 from patternfold.grid import Grid
 from patternfold.mothers import AbstractMother
@@ -36,13 +36,13 @@ def refine_frozen(
     dtype = points.x.dtype
     components = (mother, dictionary)
 
-    def linearise(gamma: np.ndarray, rows: np.ndarray) -> Linearised:
+    def model_at(gamma: np.ndarray, rows: np.ndarray, count: int) -> Model:
         # All rows, done or not, keep the shape that is compiled.
         out = _frozen_model(*components, gamma.astype(dtype), Points(*points))
         gain, _, slope, matrix = (np.asarray(part, np.float64)[rows] for part in out)
-        return -gain, matrix, slope
+        return Model(-gain, slope, matrix)
 
-    end = descend(linearise, box.put_inside(gamma), box, max_iter)
+    end = descend(model_at, box.put_inside(gamma), box, max_iter)
     gain, coef, *_ = _frozen_model(*components, end.point.astype(dtype), Points(*points))
     return end.point, np.asarray(coef, np.float64), np.asarray(gain, np.float64)
 
@@ -95,13 +95,13 @@ def refine_tangent(
     names = [name for name, periodic in zip(box.names, box.periodic, strict=True) if periodic]
     both = Box((*box.names, "coef"), (*box.lower, -reach), (*box.upper, reach), periodic=names)
 
-    def linearise(atom: np.ndarray, rows: np.ndarray) -> Linearised:
+    def model_at(atom: np.ndarray, rows: np.ndarray, count: int) -> Model:
         model = _tangent_model(*components, atom[0].astype(dtype), *data)
         error, slope, matrix = (np.asarray(part, np.float64)[None] for part in model)
-        return error, matrix, slope
+        return Model(error, slope, matrix)
 
     start = np.append(box.put_inside(gamma), coef)[None]
-    atom = descend(linearise, start, both, max_iter).point[0]
+    atom = descend(model_at, start, both, max_iter).point[0]
     return atom[:-1], float(atom[-1])
 
 
