@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 ARGS ?=
-BENCHMARKS ?= benchmarks/core.py benchmarks/pose_recovery.py benchmarks/projection.py
+BENCHMARKS ?= benchmarks/core.py benchmarks/pose_recovery.py benchmarks/projection.py \
+  benchmarks/projection_speed.py
 
 VENV := .venv
 BIN := $(VENV)/bin
