@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from patternfold._dc_laws import check_dc
 from patternfold._laws import Laws, Map, sample_interior, spatial_jacobian
 from patternfold.box import Box
 from patternfold.dictionary import AbstractDictionary, as_dictionary
@@ -30,6 +31,7 @@ from patternfold.transformations import (
 )
 
 __all__ = [
+    "check_dc",
     "check_dictionary",
     "check_mother",
     "check_pattern_operator",

@@ -235,7 +235,9 @@ def _product(a: DC, b: DC) -> DC:
     """
     middle_a, middle_b = (a.low + a.high) / 2, (b.low + b.high) / 2
     width_a, width_b = a.high - a.low, b.high - b.low
-    scale = jnp.sqrt(jnp.maximum(width_b, 1e-300) / jnp.maximum(width_a, 1e-300))
+    # A factor that hardly varies must not have its rounding blown up.
+    ratio = jnp.maximum(width_b, 1e-300) / jnp.maximum(width_a, 1e-300)
+    scale = jnp.sqrt(jnp.clip(ratio, 1e-6, 1e6))
     p, q = (a - middle_a) * scale, (b - middle_b) * (1 / scale)
     small = (p + q).square() * 0.25 - (p - q).square() * 0.25
     total = small + a * middle_b + b * middle_a - middle_a * middle_b

@@ -31,22 +31,33 @@ def least_eigenvalue(bounds: Bounds, scale: np.ndarray) -> np.ndarray:
     return centre[:, 0] - radius - 1e-12 * (np.abs(centre).max(axis=1) + radius)
 
 
-def hessian_bound(function: Function, max_boxes: int = 512) -> np.ndarray:
+def hessian_bound(function: Function, max_boxes: int = 512, slack: float = 1.2) -> np.ndarray:
     """ρ, shape (s,), with ∇²f + diag(ρ) positive semidefinite on the box of f.
 
     The box is cut into boxes, the worst first, and the bound is the worst of theirs: bounds over
     small boxes are tight. Units are chosen among a few so that Σ ρ_k w_k², which tells how much
     is added to f, is small.
+
+    Parameters
+    ----------
+    function : Function
+        f on its box.
+    max_boxes : int
+        How finely the box may be cut.
+    slack : float
+        Cutting ends when the bound is within this factor of what is needed.
     """
     box = function.box
     leaves = _Leaves.of(function, np.array([box.lower]), np.array([box.upper]))
     while len(leaves.lower) < max_boxes:
         shift = -least_eigenvalue(leaves.bounds, box.width)
-        n = min(16, len(shift), max_boxes - len(shift))
-        worst = np.argsort(-shift)[:n]
-        if shift[worst[0]] <= 0:
+        outer = box.width[:, None] * box.width[None]
+        needed = -float(np.linalg.eigvalsh(leaves.bounds.hessian * outer)[:, 0].min())
+        worst = np.argsort(-shift)[: min(16, max_boxes - len(shift))]
+        # Centres show how much is needed at least: a bound close to that is good enough.
+        if shift[worst[0]] <= max(0.0, slack * needed):
             break
-        leaves = leaves.split(function, worst)
+        leaves = leaves.split(function, worst[shift[worst] > slack * max(0.0, needed)])
     candidates = [_rho(leaves.bounds, scale) for scale in _scales(leaves.bounds, box)]
     return min(candidates, key=lambda rho: float((rho * box.width**2).sum()))
 
@@ -84,7 +95,7 @@ class _Leaves(NamedTuple):
     def split(self, function: Function, index: np.ndarray) -> _Leaves:
         """Halve some boxes where f's slope changes most."""
         width = self.upper[index] - self.lower[index]
-        changes = self.bounds.hessian_rad[index].sum(axis=2) * width
+        changes = np.einsum("bij,bi,bj->bi", self.bounds.hessian_rad[index], width, width)
         children = halve(self.lower[index], self.upper[index], changes.argmax(axis=1))
         new = _Leaves.of(function, *children)
         kept = np.setdiff1d(np.arange(len(self.lower)), index)

@@ -129,7 +129,7 @@ class _Search:
         a = slope * self.width / self.t_range
         normal = np.append(a, -1.0)
         u = (x - self.lower) / self.width
-        cut = self.polytope.cut(normal, a @ u - (value - self.t_low) / self.t_range)
+        cut = self.polytope.cut(normal, float(a @ u) - (value - self.t_low) / self.t_range)
         if not cut.n_new:
             return False
         new = self._score(self.polytope.vertices[-cut.n_new :])

@@ -7,7 +7,7 @@ image i lies at (ν, ξ) = a_λi(x_l, y_l), appendix C. There its value under th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,20 +103,15 @@ def squared_radius_compact(gamma: Any, nu: Any, xi: Any) -> Any:
 class FrozenErrorTerms:
     """w (v − c φ)² − w v² at every point, as w (cφ)² − 2 w v (cφ).
 
-    Some variables may be fixed: ``free`` lists those that are not; the values of the others come
-    first in the data.
+    With ``expanded`` the terms of appendix A, c φ and c² φ², each decomposed.
     """
 
     mother: AbstractMother
-    free: tuple[int, ...]
     expanded: bool = False
 
-    def __call__(self, x: Any, fixed: Any, nu: Any, xi: Any, weighted: Any, weights: Any) -> Any:
-        """With ``expanded`` the terms of appendix A, c φ and c² φ², each decomposed."""
-        full = [fixed[k] for k in range(len(VARIABLES))]
-        for place, k in enumerate(self.free):
-            full[k] = x[place]
-        gamma, coef = full[:5], full[5]
+    def __call__(self, x: Any, nu: Any, xi: Any, weighted: Any, weights: Any) -> Any:
+        """The terms at x = (γ, c)."""
+        gamma, coef = [x[k] for k in range(5)], x[5]
         if self.expanded:
             phi, phi_squared = (Atom(self.mother, n)(gamma, nu, xi) for n in (1, 2))
             return (coef * phi) * (-2 * weighted) + (square(coef) * phi_squared) * weights
@@ -135,7 +130,6 @@ def frozen_error(
     box: Box,
     mother: AbstractMother | None = None,
     constant: float | None = None,
-    fixed: Mapping[str, float] | None = None,
 ) -> Function:
     r"""Ẽ of one new atom as a function on a box, with both of its decompositions.
 
@@ -150,28 +144,29 @@ def frozen_error(
     weighted, weights : arrays of shape (P,)
         w v and w at each.
     box : Box
-        Of (ψ, τ_x, τ_y, σ_x, σ_y, c), or of those that are not fixed, in this order.
+        Of (ψ, τ_x, τ_y, σ_x, σ_y, c), an interval of at most 2π for ψ. `Restricted` keeps some
+        of them fixed.
     mother : mother function, optional
         φ, a Gaussian by default.
     constant : float, optional
         Σ w v²; by default computed from the points, none of which may then have been gathered.
-    fixed : dict, optional
-        Values of the variables that are not free.
     """
     mother = Gaussian() if mother is None else mother
     reason = unsupported(mother, AtomDictionary())
     if reason is not None:
         raise TypeError(f"mother={mother!r}: {reason}.")
-    fixed = dict(fixed or {})
-    free = tuple(k for k, name in enumerate(VARIABLES) if name not in fixed)
-    names = tuple(VARIABLES[k] for k in free)
-    if box.names != names:
-        raise ValueError(f"box has the variables {box.names}; those that are free are {names}.")
+    if box.names != VARIABLES:
+        raise ValueError(f"box has the variables {box.names}; those of Ẽ are {VARIABLES}.")
+    if box.width[0] > 2 * np.pi * (1 + 1e-12):
+        raise ValueError(f"psi has an interval of length {box.width[0]:.6g}, more than a turn.")
     x, y, weighted, weights = (np.asarray(a, np.float64) for a in (x, y, weighted, weights))
     if constant is None:
         some = weights != 0
         constant = float((weighted[some] ** 2 / weights[some]).sum())
-    values = np.array([fixed.get(name, 0.0) for name in VARIABLES])
-    formula = FrozenErrorTerms(mother, free)
-    expanded = FrozenErrorTerms(mother, free, expanded=True)
-    return Function(formula, box, (x, y, weighted, weights), (values,), constant, expanded)
+    return Function(
+        FrozenErrorTerms(mother),
+        box,
+        (x, y, weighted, weights),
+        constant=constant,
+        dc_terms=FrozenErrorTerms(mother, expanded=True),
+    )

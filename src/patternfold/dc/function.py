@@ -19,7 +19,7 @@ from patternfold.dc.jets import Jet, jet_variables
 from patternfold.precision import precision
 
 Terms = Callable[..., Any]
-"""A formula ``terms(x, *shared, *data)`` whose entries add up to f: x is indexed by variable, and
+"""A formula ``terms(x, *data)`` whose entries add up to f: x is indexed by variable, and
 the operations are +, −, ·, / and those of `patternfold.dc.elementary`."""
 
 BLOCK = 2048
@@ -29,11 +29,8 @@ BATCHES = (1, 16)
 """Points per call of a kernel: two shapes to compile, whatever number is asked for."""
 
 
-class Data(NamedTuple):
-    """Arrays that the formula takes: as they are, and in blocks of pixels."""
-
-    shared: tuple[Array, ...]
-    blocks: tuple[Float[Array, "n m"], ...]
+Data = tuple[Float[Array, "n m"], ...]
+"""Arrays over the terms, in blocks."""
 
 
 class Bounds(NamedTuple):
@@ -60,8 +57,6 @@ class Function:
     data : tuple of arrays of one length
         What differs between the terms. They are filled up with zeros, for which the formula must
         give 0.
-    shared : tuple of arrays
-        What all terms share beside x.
     constant : float
         Added to the sum.
     dc_terms : callable, optional
@@ -86,24 +81,28 @@ class Function:
         terms: Terms,
         box: Box,
         data: tuple[np.ndarray, ...] = (),
-        shared: tuple[np.ndarray, ...] = (),
         constant: float = 0.0,
         dc_terms: Terms | None = None,
     ):
         self.terms = terms
         self.box = box
+        self._interval = np.array(box.lower), np.array(box.upper)
         self.constant = float(constant)
         self.dc_terms = dc_terms or terms
         with precision(np.dtype(np.float64)):
-            self.data = Data(
-                tuple(jnp.asarray(np.asarray(a, np.float64)) for a in shared),
-                tuple(_in_blocks(np.asarray(a, np.float64)) for a in data),
-            )
+            self.data = tuple(_in_blocks(np.asarray(a, np.float64)) for a in data)
 
     def on(self, box: Box) -> Function:
         """The same function on another box; nothing is compiled anew."""
         other = object.__new__(Function)
         other.__dict__ |= self.__dict__ | {"box": box}
+        other._interval = np.array(box.lower), np.array(box.upper)
+        return other
+
+    def on_interval(self, lower: np.ndarray, upper: np.ndarray) -> Function:
+        """The same function on a box some of whose intervals may be single points."""
+        other = self.on(self.box)
+        other._interval = (lower, upper)
         return other
 
     def values(self, points: Any) -> np.ndarray:
@@ -118,7 +117,7 @@ class Function:
 
     def parts(self, points: Any, rules: str = "tight") -> tuple[np.ndarray, np.ndarray]:
         """The convex parts g and h of f on the box by the rules of `DC`."""
-        g, h = self._map(partial(_parts, self.dc_terms, rules), points, *self._bounds)
+        g, h = self._map(partial(_parts, self.dc_terms, rules), points, *self._interval)
         return self._with_constant(g, h)
 
     def part_gradients(
@@ -126,24 +125,28 @@ class Function:
     ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """(g, ∇g) and (h, ∇h)."""
         kernel = partial(_part_gradients, self.dc_terms, rules)
-        g, h, slope_g, slope_h = self._map(kernel, points, *self._bounds)
+        g, h, slope_g, slope_h = self._map(kernel, points, *self._interval)
         g, h = self._with_constant(g, h)
         return (g, slope_g), (h, slope_h)
 
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> Bounds:
         """Value, gradient and Hessian on boxes, lower and upper of shape (B, s)."""
-        found = self._map(partial(_bounds, self.terms), np.stack([lower, upper], axis=1))
+        boxes = np.stack([lower, upper], axis=1)
+        # One shape only: this kernel takes longest to compile.
+        found = self._map(partial(_bounds, self.terms), boxes, batches=BATCHES[-1:])
         value, low, *rest = found
         return Bounds(value + self.constant, low + self.constant, *rest)
-
-    @property
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.array(self.box.lower), np.array(self.box.upper)
 
     def _with_constant(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return g + max(self.constant, 0.0), h + max(-self.constant, 0.0)
 
-    def _map(self, kernel: Callable[..., Any], points: Any, *shared: Any) -> list[np.ndarray]:
+    def _map(
+        self,
+        kernel: Callable[..., Any],
+        points: Any,
+        *shared: Any,
+        batches: tuple[int, ...] = BATCHES,
+    ) -> list[np.ndarray]:
         """Call a kernel on batches of points, the last one filled up."""
         points = np.asarray(points, np.float64)
         if points.ndim < 2 or points.shape[-1] != self.box.dim:
@@ -151,7 +154,7 @@ class Function:
                 f"points have shape {points.shape}; {self.box.dim} variables, "
                 f"{', '.join(self.box.names)}, belong in the columns of each row."
             )
-        size = next((b for b in BATCHES if b >= len(points)), BATCHES[-1])
+        size = next((b for b in batches if b >= len(points)), batches[-1])
         outputs = []
         with precision(np.dtype(np.float64)):
             for start in range(0, max(1, len(points)), size):
@@ -186,10 +189,10 @@ def _sum_blocks(function: Callable[..., Any], blocks: tuple[Array, ...]) -> Any:
 
 def _value(terms: Terms, x: Any, data: Data) -> Float[Array, ""]:
     def block(*pixels: Array) -> Array:
-        out = terms(x, *data.shared, *pixels)
+        out = terms(x, *pixels)
         return _total(out, jnp.shape(out))
 
-    return _sum_blocks(block, data.blocks)
+    return _sum_blocks(block, data)
 
 
 @partial(compiled, static_argnums=0)
@@ -203,19 +206,19 @@ def _gradients(
 ) -> tuple[Float[Array, " B"], Float[Array, "B s"]]:
     def block(x: Any, *pixels: Array) -> tuple[Array, Array]:
         def value(x: Any) -> Array:
-            out = terms(x, *data.shared, *pixels)
+            out = terms(x, *pixels)
             return _total(out, jnp.shape(out))
 
         return jax.value_and_grad(value)(x)
 
-    return jax.vmap(lambda x: _sum_blocks(partial(block, x), data.blocks))(points)
+    return jax.vmap(lambda x: _sum_blocks(partial(block, x), data))(points)
 
 
 def _block_parts(
-    terms: Terms, rules: str, x: Any, lower: Any, upper: Any, shared: Any, pixels: Any
+    terms: Terms, rules: str, x: Any, lower: Any, upper: Any, pixels: Any
 ) -> Float[Array, " 3"]:
     """Σ g, Σ h and Σ k over a block of pixels."""
-    f = terms(variables(x, list(lower), list(upper), rules), *shared, *pixels)
+    f = terms(variables(x, list(lower), list(upper), rules), *pixels)
     shape = jnp.broadcast_shapes(*(jnp.shape(p) for p in (f.g, f.h, f.constant)))
     return jnp.stack([_total(p, shape) for p in (f.g, f.h, f.constant)])
 
@@ -232,9 +235,9 @@ def _parts(
 ) -> tuple[Float[Array, " B"], Float[Array, " B"]]:
     def of_point(x: Any) -> Array:
         def block(*pixels: Array) -> Array:
-            return _block_parts(terms, rules, x, lower, upper, data.shared, pixels)
+            return _block_parts(terms, rules, x, lower, upper, pixels)
 
-        return _sum_blocks(block, data.blocks)
+        return _sum_blocks(block, data)
 
     return _with_sign(jax.vmap(of_point)(points))
 
@@ -246,12 +249,12 @@ def _part_gradients(
     def of_point(x: Any) -> tuple[Array, Array]:
         def block(*pixels: Array) -> tuple[Array, Array]:
             def sums(x: Any) -> tuple[Array, Array]:
-                found = _block_parts(terms, rules, x, lower, upper, data.shared, pixels)
+                found = _block_parts(terms, rules, x, lower, upper, pixels)
                 return found[:2], found
 
             return jax.jacfwd(sums, has_aux=True)(x)
 
-        return _sum_blocks(block, data.blocks)
+        return _sum_blocks(block, data)
 
     slopes, sums = jax.vmap(of_point)(points)
     return *_with_sign(sums), slopes[:, 0], slopes[:, 1]
@@ -263,10 +266,10 @@ def _bounds(terms: Terms, boxes: Float[Array, "B 2 s"], data: Data) -> tuple[Arr
 
     def of_box(box: Float[Array, "2 s"]) -> tuple[Array, ...]:
         def block(*pixels: Array) -> tuple[Array, ...]:
-            f = terms(jet_variables(list(box[0]), list(box[1])), *data.shared, *pixels)
+            f = terms(jet_variables(list(box[0]), list(box[1])), *pixels)
             return _sum_jet(f, boxes.shape[2])
 
-        return _sum_blocks(block, data.blocks)
+        return _sum_blocks(block, data)
 
     return jax.vmap(of_box)(boxes)
 

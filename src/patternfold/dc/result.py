@@ -64,5 +64,7 @@ class Result:
 
 
 def relative_gap(value: float, lower_bound: float) -> float:
-    """(value − lower bound) / |value|."""
-    return (value - lower_bound) / max(abs(value), np.finfo(np.float64).tiny)
+    """(value − lower bound) / |value|; 0 where they meet, infinite where the value is 0."""
+    if value <= lower_bound:
+        return 0.0
+    return (value - lower_bound) / abs(value) if abs(value) > 1e-300 else np.inf
