@@ -15,12 +15,13 @@ EXTRAS_demo := demo
 EXTRAS_test := test
 EXTRAS_dev := dev
 EXTRAS_bench := bench,test
+EXTRAS_docs := docs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PRECIOUS: $(VENV)/.stamp-%
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test browser check format bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,8 +29,16 @@ help:  ## list the targets
 demo: $(VENV)/.stamp-demo  ## run the demonstration
 	$(BIN)/patternfold demo $(ARGS)
 
-test: $(VENV)/.stamp-test  ## run the tests, two at a time (ARGS="-k pattern" is passed to pytest)
+test: $(VENV)/.stamp-test browser  ## run the tests, two at a time (ARGS="-k pattern" is passed to pytest)
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+# Pages are tested in a real browser: the machine's, or else the system's package or playwright's own.
+browser: $(VENV)/.stamp-test
+	@for name in chromium chromium-browser google-chrome chrome; do \
+	    command -v $$name >/dev/null && exit 0; done; \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 \
+	  || $(BIN)/playwright install chromium >/dev/null 2>&1 \
+	  || echo "No Chromium could be installed; tests of pages in a browser are skipped." >&2
 
 check: $(VENV)/.stamp-dev  ## check format, lint and types
 	$(BIN)/ruff format --check .
@@ -43,8 +52,13 @@ format: $(VENV)/.stamp-dev  ## format the code and apply the safe lint fixes
 bench: $(VENV)/.stamp-bench  ## run the benchmarks (BENCHMARKS="file ..." to choose)
 	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python $$file $(ARGS); done
 
+docs: $(VENV)/.stamp-docs  ## build the documentation in docs/_build/html; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 clean:  ## remove the environment, caches and build outputs
-	rm -rf $(VENV) build dist demo-output .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist demo-output docs/_build docs/generated docs/auto_examples \
+	  .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/.stamp-venv:

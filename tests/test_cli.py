@@ -126,6 +126,14 @@ def test_learning_says_what_it_does(pictures, tmp_path, capsys):
     assert "exists already; --force overwrites it" in message
 
 
+def test_classes_are_taken_together(pictures, tmp_path, capsys):
+    for name in ("a", "b"):
+        image = np.asarray(Image.open(pictures / "00.png")) / 255
+        write_pictures(tmp_path / "both" / name, [image, image.T])
+    _, said = run(capsys, "learn", tmp_path / "both", "-o", tmp_path / "model.ptm", *QUICK)
+    assert "2 classes taken together: one pattern is learned" in said
+
+
 def test_options_reach_the_estimator(pictures, tmp_path, capsys):
     path = tmp_path / "model.ptm"
     options = ["--paper", "--bound", "s=0.6:1.6", "--seed", "3", "--normalise", "range"]

@@ -1,38 +1,89 @@
-"""The documents at the top of the repository keep their word."""
+"""The documents keep their word: their code and commands run, and their links lead somewhere."""
 
 import re
+import shlex
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from helpers import small_model
+from PIL import Image
+
+from patternfold.png import to_grey
 
 ROOT = Path(__file__).parents[1]
-CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"^```(python|sh|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+TOP = ["README.md", "CONTRIBUTING.md"]
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "docs").rglob("*.md")
+    if not {"generated", "_build", "auto_examples"} & set(path.parts)
+)
+WITH_CODE = [name for name in TOP + PAGES if CODE.search((ROOT / name).read_text())]
 
-documents = pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with ``pictures``, as the documents assume."""
+    monkeypatch.chdir(tmp_path)
+    _, images = small_model(n_images=8, shape=(24, 24))
+    (tmp_path / "pictures").mkdir()
+    for i, image in enumerate(np.maximum(images, 0)):
+        Image.fromarray(to_grey(image)).save(tmp_path / "pictures" / f"{i}.png")
+    return tmp_path
 
 
-@documents
-def test_code_runs(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # some of it writes files
+@pytest.mark.parametrize("name", WITH_CODE)
+def test_code_and_commands_run(name, folder):
     text = (ROOT / name).read_text()
     namespace = {"__name__": "document"}
-    blocks = list(CODE.finditer(text))
-    assert blocks
-    for block in blocks:
-        # Blank lines in front make tracebacks show the line of the document.
-        code = "\n" * text.count("\n", 0, block.start(1)) + block[1]
-        exec(compile(code, name, "exec"), namespace)
+    for block in CODE.finditer(text):
+        if block[1] == "python":
+            # Blank lines in front make tracebacks show the line of the document.
+            code = "\n" * text.count("\n", 0, block.start(2)) + block[2]
+            exec(compile(code, name, "exec"), namespace)
+        elif block[1] == "toml":
+            (folder / "settings.toml").write_text(block[2])
+        else:
+            run_commands(block[2], folder)
 
 
-@documents
+def run_commands(text, folder):
+    """Run commands of patternfold, and check that others name what exists."""
+    from patternfold.cli import main
+
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for line in text.splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["patternfold"]:
+            made = folder / words[words.index("-o") + 1] if "-o" in words else None
+            assert main([*words[1:], "--quiet"]) == 0, line
+            assert made is None or made.exists(), line
+        elif words[:2] == ["pip", "install"]:
+            extras = re.findall(r"\[(.*)\]", words[2])
+            assert set(extras) <= set(known["optional-dependencies"]), line
+        elif words:
+            assert words[0] == "make", line
+
+
+def test_there_is_something_to_run():
+    assert {"README.md", "CONTRIBUTING.md", "docs/quickstart.md"} <= set(WITH_CODE)
+    commands = re.findall(r"^patternfold \w+", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert {"patternfold learn", "patternfold explore"} <= set(commands)
+
+
+@pytest.mark.parametrize("name", TOP + PAGES)
 def test_links_lead_somewhere(name):
-    links = LINK.findall((ROOT / name).read_text())
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    place = (ROOT / name).parent
+    links = [
+        link for link in LINK.findall((ROOT / name).read_text()) if "auto_examples" not in link
+    ]
+    assert [link for link in links if not (place / link).exists()] == []
 
 
-@documents
+@pytest.mark.parametrize("name", TOP)
 def test_make_targets_exist(name):
     named = set(re.findall(r"(?:^|`)make ([a-z]+)\b", (ROOT / name).read_text(), re.MULTILINE))
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

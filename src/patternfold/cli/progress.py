@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -56,6 +57,9 @@ class Progress:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Remember Ctrl-C while learning; the rest of the program is told as usual."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals belong to the main thread
+            return
 
         def note(signum: int, frame: Any) -> None:
             self.interrupted = True

@@ -25,6 +25,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     )
     found = read_images(options.source, preparation, skip_unreadable=options.skip_unreadable)
     tell(found, console)
+    if found.labels is not None and len(set(found.labels)) > 1:
+        console.say(f"  {len(set(found.labels))} classes taken together: one pattern is learned")
     if len(found) < 2:
         raise Failure(f"{options.source} holds one image; a pattern is learned from several.")
     started = time.perf_counter()
