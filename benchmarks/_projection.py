@@ -30,8 +30,10 @@ def norms(images: np.ndarray) -> np.ndarray:
 def run_parts(parts: dict[str, Callable[[], bool]], title: str) -> int:
     """Run the parts named on the command line, or all; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=title)
-    parser.add_argument("parts", nargs="*", default=[*parts], choices=[*parts], metavar="PART")
-    chosen = parser.parse_args().parts
+    parser.add_argument("parts", nargs="*", help=", ".join(parts))
+    chosen = parser.parse_args().parts or [*parts]
+    if unknown := set(chosen) - set(parts):
+        parser.error(f"there is no part {sorted(unknown)}; choose from {', '.join(parts)}")
     print(f"{machine()}, NumPy {np.__version__}, JAX {jax.__version__} on {jax.default_backend()}")
     passed = all([parts[name]() for name in chosen])
     print(f"\n{verdict(passed)}")

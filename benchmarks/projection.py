@@ -188,4 +188,4 @@ def search(n_images: int = 200, n_starts: int = 200) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts({"truth": truth, "search": search}, __doc__.splitlines()[0]))
+    sys.exit(run_parts({"truth": truth, "search": search}, "Accuracy of the projection"))

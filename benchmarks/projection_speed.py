@@ -238,4 +238,4 @@ def loaded(part: Callable[[], bool]) -> Callable[[], bool]:
 
 if __name__ == "__main__":
     parts = {"local": loaded(local_speed), "growth": loaded(growth)}
-    sys.exit(run_parts(parts, __doc__.splitlines()[0]))
+    sys.exit(run_parts(parts, "Speed of the projection"))

@@ -11,7 +11,7 @@ from patternfold._version import __version__
 if TYPE_CHECKING:
     from patternfold.box import Box
     from patternfold.dictionary import AtomDictionary, CustomDictionary
-    from patternfold.estimators import PATS
+    from patternfold.estimators import JPATS, PATS, AlignedViews, AlignedViewsClassifier
     from patternfold.grid import Grid
     from patternfold.mothers import CustomMother, Gaussian, InverseMultiquadric
     from patternfold.pattern import Pattern
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "JPATS",
     "PATS",
     "Affine",
+    "AlignedViews",
+    "AlignedViewsClassifier",
     "AtomDictionary",
     "Box",
     "CustomDictionary",
@@ -55,7 +58,7 @@ __all__ = [
 _HOMES = {
     "box": ("Box",),
     "dictionary": ("AtomDictionary", "CustomDictionary"),
-    "estimators": ("PATS",),
+    "estimators": ("JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier"),
     "grid": ("Grid",),
     "mothers": ("CustomMother", "Gaussian", "InverseMultiquadric"),
     "pattern": ("Pattern",),

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from patternfold._validation import as_floats, image_shape_of
@@ -50,6 +52,25 @@ def _shape(shape: Any, asked: Any, n_pixels: int) -> tuple[int, int]:
             "features."
         )
     return height, width
+
+
+def as_targets(estimator: Any, y: Any, n: int) -> np.ndarray:
+    """Check class labels, remember them as ``classes_``, and return their indices 0 ... M−1."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    if len(y) != n:
+        raise ValueError(f"y has {len(y)} labels for {n} images.")
+    estimator.classes_, labels = np.unique(y, return_inverse=True)
+    if len(estimator.classes_) < 2:
+        raise ValueError(
+            f"y holds only one class, {estimator.classes_[0]!r}; at least two are needed. "
+            "Learn a single pattern with PATS."
+        )
+    return labels.reshape(-1)
 
 
 def as_weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -300,18 +300,20 @@ class PATS(TransformerMixin, BaseEstimator):
             raise ValueError(
                 "All images with positive weight are blank: there is no pattern to learn."
             )
-        transformation = as_transformation(self.transformation).with_bounds(self.bounds or {})
-        problem = Problem(
-            np.ascontiguousarray(unique[kept]),
-            summed[kept],
-            Grid(*self.image_shape_),
-            transformation,
-            as_mother(self.mother),
-            as_dictionary(self.dictionary),
-        )
+        images = np.ascontiguousarray(unique[kept])
+        problem = Problem(images, summed[kept], **self._components())
         # Images without weight point nowhere.
         place = np.where(kept, np.cumsum(kept) - 1, -1)
         return problem, place[inverse]
+
+    def _components(self) -> dict[str, Any]:
+        """Return the sampling window and the components of the model."""
+        return {
+            "grid": Grid(*self.image_shape_),
+            "transformation": as_transformation(self.transformation).with_bounds(self.bounds or {}),
+            "mother": as_mother(self.mother),
+            "dictionary": as_dictionary(self.dictionary),
+        }
 
     def _settings(self, seed: int) -> Settings:
         return Settings(

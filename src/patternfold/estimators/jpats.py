@@ -1,0 +1,384 @@
+"""JPATS as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from patternfold._validation import unknown_name
+from patternfold.dictionary import AbstractDictionary
+from patternfold.estimators.images import as_targets, as_weights, rows_of
+from patternfold.estimators.pats import PATS, REFERENCES
+from patternfold.learning.joint import JointProblem
+from patternfold.learning.jpats import (
+    CANDIDATES,
+    JointLearned,
+    JointSettings,
+    learn_jointly,
+)
+from patternfold.learning.problem import Problem
+from patternfold.learning.schedules import (
+    AlphaSchedule,
+    BetaSchedule,
+    ConstantAlpha,
+    SigmoidAlpha,
+    fit_beta,
+)
+from patternfold.learning.state import Progress
+from patternfold.mothers import AbstractMother
+from patternfold.pattern import Pattern
+from patternfold.precision import precision
+from patternfold.projection import Projection, project
+from patternfold.transformations import AbstractTransformation
+
+REJECTED_SHARE = 0.025
+"""Share of the training images that a calibrated threshold takes for outliers."""
+
+
+class JPATS(ClassifierMixin, BaseEstimator):
+    r"""Learn one pattern per class, jointly, and classify by the nearest manifold.
+
+    Joint parameterised atom selection (Algorithm 2 of the paper) lowers a weighted sum of the
+    approximation and the classification error,
+
+    .. math:: E = \sum_{m,i} \|u_i^m - U_{λ_i^m}(p^m)\|^2 + α I(u_i^m) .
+
+    The defaults go beyond the paper: the first atoms of each class are learned as `PATS` does, the
+    last few jointly, and then all atoms of all classes are corrected together. `JPATS.paper` gives
+    the published algorithm.
+
+    Parameters
+    ----------
+    n_atoms : int or dict, default=12
+        Number of atoms K of each class, or a number by class.
+    transformation, mother, dictionary, bounds
+        As in `PATS`.
+    reference : {"centroid", "farthest"}, default="centroid"
+        Ψ^m: the image of each class that is nearest its centroid, or farthest from it.
+    solver, tangent_refinement, refit, projection, n_starts, n_exchanges
+        As in `PATS`.
+    n_joint : int, optional
+        How many atoms of each class are selected jointly, the last ones; by default up to 2, and
+        all of them if there are fewer than 4.
+    alpha : float or callable, optional
+        α, or a function of the iteration 1, 2, ...; by default from 0.5 to 10 along a sigmoid. With
+        0 every class is learned alone, as by `PATS`.
+    beta : float or callable, optional
+        β of the sigmoid, or a function of f before and I after an iteration; by default a
+        logistic fit.
+    n_base_updates : int, default=1
+        How often atoms are chosen within an iteration, each time around new base values f_0.
+    significance : float, default=0.01
+        An atom joins if its coefficient is at least this share of the largest one.
+    patience : int, default=3
+        Rejected iterations in a row before joint selection ends.
+    n_tuning : int, default=30
+        Most steps of the joint correction at the end.
+    outlier_threshold : float or "calibrate", optional
+        Images farther than this from every manifold get the ``outlier_label``; "calibrate" takes
+        the distance that 2.5 % of the training images exceed.
+    outlier_label : optional
+        By default -1, or "outlier" where classes are named by strings.
+    image_shape : (H, W), optional
+        Shape of flattened images; by default a square, or one row of pixels.
+    random_state, callback, verbose
+        As in `PATS`; the error reported in joint stages is the share of misclassified images.
+
+    Attributes
+    ----------
+    patterns_ : list of Pattern
+        p^m, in the order of ``classes_``.
+    classes_ : array
+        Class labels.
+    error_path_ : array of shape (iterations, 2)
+        Share of misclassified training images, and normalised approximation error, after the start
+        and after each accepted iteration.
+    cross_parameters_ : array of shape (N, M, d)
+        λ_i^{m,r} of the training images on every manifold.
+    outlier_threshold_ : float
+        Infinite unless ``outlier_threshold`` is given.
+    outlier_label_ : label
+        What outliers are called.
+    n_iter_ : int
+        Number of accepted iterations.
+    stop_reason_ : str
+        Why learning stopped.
+    image_shape_, transformation_, n_features_in_
+        As in `PATS`.
+
+    References
+    ----------
+    E. Vural and P. Frossard, Learning Smooth Pattern Transformation Manifolds, IEEE Transactions
+    on Image Processing, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patternfold import JPATS, Pattern, datasets
+    >>> bar = Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.1]])
+    >>> dot = Pattern([1.0], [[0.0, 0.0, 0.0, 0.2, 0.2]])
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([datasets.random_images(p, 6, rng, "rotation-translation",
+    ...                                            shape=(16, 16))[0] for p in (bar, dot)])
+    >>> y = np.repeat(["bar", "dot"], 6)
+    >>> model = JPATS(n_atoms=2, transformation="rotation-translation", n_tuning=2).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    """
+
+    classes_: np.ndarray
+    image_shape_: tuple[int, int]
+    _stacked: bool
+
+    def __init__(
+        self,
+        n_atoms: int | Mapping[Any, int] = 12,
+        *,
+        transformation: str | AbstractTransformation = "rotation-translation-scaling",
+        mother: str | AbstractMother = "gaussian",
+        dictionary: AbstractDictionary | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        reference: str = "centroid",
+        solver: str = "search",
+        tangent_refinement: bool = True,
+        refit: str | None = "all",
+        projection: str = "global",
+        n_starts: int = 1,
+        n_exchanges: int = 0,
+        n_joint: int | None = None,
+        alpha: float | Callable[[int], float] | None = None,
+        beta: float | Callable[[np.ndarray, np.ndarray], float] | None = None,
+        n_base_updates: int = 1,
+        significance: float = 0.01,
+        patience: int = 3,
+        n_tuning: int = 30,
+        outlier_threshold: float | str | None = None,
+        outlier_label: Any = None,
+        image_shape: tuple[int, int] | None = None,
+        random_state: Any = None,
+        callback: Callable[[Progress], object] | None = None,
+        verbose: int = 0,
+    ):
+        self.n_atoms = n_atoms
+        self.transformation = transformation
+        self.mother = mother
+        self.dictionary = dictionary
+        self.bounds = bounds
+        self.reference = reference
+        self.solver = solver
+        self.tangent_refinement = tangent_refinement
+        self.refit = refit
+        self.projection = projection
+        self.n_starts = n_starts
+        self.n_exchanges = n_exchanges
+        self.n_joint = n_joint
+        self.alpha = alpha
+        self.beta = beta
+        self.n_base_updates = n_base_updates
+        self.significance = significance
+        self.patience = patience
+        self.n_tuning = n_tuning
+        self.outlier_threshold = outlier_threshold
+        self.outlier_label = outlier_label
+        self.image_shape = image_shape
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, n_atoms: int | Mapping[Any, int] = 12, **options: Any) -> JPATS:
+        """Return an estimator with the published algorithm: all atoms jointly, none revisited."""
+        alone = PATS.paper().get_params()
+        names = ("solver", "refit", "projection", "n_starts", "n_exchanges")
+        settings: dict[str, Any] = {name: alone[name] for name in names}
+        most = max(n_atoms.values()) if isinstance(n_atoms, Mapping) else n_atoms
+        settings |= {"n_joint": most, "n_tuning": 0}
+        return cls(n_atoms, **(settings | options))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JPATS:
+        """Learn the patterns of all classes.
+
+        Parameters
+        ----------
+        X : array of shape (N, H, W) or (N, H·W)
+            Images u_i.
+        y : array of shape (N,)
+            Their classes.
+        sample_weight : array of shape (N,), optional
+            Weights w_i ≥ 0 of the images.
+        """
+        rows = rows_of(self, X, reset=True)
+        labels = as_targets(self, y, len(rows))
+        weights = as_weights(sample_weight, len(rows))
+        alone = self._alone()
+        problem, inverse = self._problem(alone, rows, labels, weights)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        settings = self._settings(alone, seed)
+        with precision(rows.dtype):
+            learned = learn_jointly(problem, settings, self.reference, alone._callback())
+        self._store(learned, problem, inverse)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of the nearest manifold, or the outlier label."""
+        distances = self.distances(X)
+        found = self.classes_[distances.argmin(axis=1)]
+        outlier = distances.min(axis=1) > self.outlier_threshold_
+        if not outlier.any():
+            return found
+        return np.where(outlier, np.asarray(self.outlier_label_), found)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return −d² to each manifold; with two classes the difference, positive for the second."""
+        scores = -(self.distances(X).astype(np.float64) ** 2)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def distances(self, X: Any) -> np.ndarray:
+        """Return d(u, M^m), shape (N, M)."""
+        return self.project(X).distances
+
+    def project(self, X: Any) -> Projection:
+        """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
+        check_is_fitted(self)
+        rows = rows_of(self, X, reset=False)
+        return project(
+            self.patterns_,
+            rows,
+            self.transformation_,
+            image_shape=self.image_shape_,
+            n_candidates=CANDIDATES,
+            max_iter=10,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file that `patternfold.load` reads."""
+        from patternfold.persistence import save
+
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the estimator takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _alone(self) -> PATS:
+        """Return the options that each class shares with `PATS`, checked together with others."""
+        if self.reference not in REFERENCES:
+            raise unknown_name("reference", self.reference, REFERENCES)
+        counts = [("n_base_updates", 1), ("patience", 1), ("n_tuning", 0)]
+        for name, least in counts + [("n_joint", 0)] * (self.n_joint is not None):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
+        for name in ("alpha", "beta"):
+            value = getattr(self, name)
+            if value is not None and not callable(value) and not value >= 0:
+                raise ValueError(f"{name}={value!r} must not be negative.")
+        threshold = self.outlier_threshold
+        if isinstance(threshold, str) and threshold != "calibrate":
+            raise ValueError(f"outlier_threshold={threshold!r} must be a number or 'calibrate'.")
+        shared = {k: v for k, v in self.get_params(deep=False).items() if k in PATS().get_params()}
+        alone = PATS(**(shared | {"n_atoms": 1, "tol": 0.0}))
+        alone._check_options()
+        alone.image_shape_ = self.image_shape_
+        return alone
+
+    def _problem(
+        self, alone: PATS, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray
+    ) -> tuple[JointProblem, np.ndarray]:
+        """Put images in an order of their own, equal ones of a class together."""
+        tagged = np.column_stack([rows, labels.astype(rows.dtype)])
+        unique, inverse = np.unique(tagged, axis=0, return_inverse=True)
+        summed = np.bincount(inverse.reshape(-1), weights, len(unique))
+        kept = summed > 0
+        labels = unique[kept, -1].astype(np.int64)
+        images = np.ascontiguousarray(unique[kept, :-1])
+        for m, name in enumerate(self.classes_):
+            if not images[labels == m].any():
+                raise ValueError(
+                    f"All images of class {name!r} are blank or have no weight: there is no "
+                    "pattern to learn. Leave the class out."
+                )
+        problem = Problem(images, summed[kept], **alone._components())
+        place = np.where(kept, np.cumsum(kept) - 1, -1)
+        joint = JointProblem(problem, labels, len(self.classes_))
+        return joint, place[inverse.reshape(-1)]
+
+    def _settings(self, alone: PATS, seed: int) -> JointSettings:
+        counts = self._counts()
+        for m, count in zip(self.classes_, counts, strict=True):
+            if not isinstance(count, (int, np.integer)) or count < 1:
+                raise ValueError(f"n_atoms={count!r} of class {m!r} must be an integer above 0.")
+        n_joint = self.n_joint
+        if n_joint is None:
+            n_joint = 2 if min(counts) >= 4 else max(counts)
+        settings = JointSettings(
+            alone=alone._settings(seed),
+            n_atoms=counts,
+            n_joint=int(n_joint),
+            n_base_updates=int(self.n_base_updates),
+            significance=self.significance,
+            patience=int(self.patience),
+            n_tuning=int(self.n_tuning),
+            alpha=_alpha(self.alpha),
+            beta=_beta(self.beta),
+        )
+        # Without classification term there is nothing to do jointly.
+        return replace(settings, n_joint=0, n_tuning=0) if _is_zero(self.alpha) else settings
+
+    def _counts(self) -> tuple[int, ...]:
+        """K_m of every class."""
+        if not isinstance(self.n_atoms, Mapping):
+            return (self.n_atoms,) * len(self.classes_)
+        missing = [c for c in self.classes_ if c not in self.n_atoms]
+        if missing:
+            raise ValueError(f"n_atoms={dict(self.n_atoms)} names no number for {missing}.")
+        return tuple(self.n_atoms[c] for c in self.classes_)
+
+    def _store(self, learned: JointLearned, problem: JointProblem, inverse: np.ndarray) -> None:
+        """Set the fitted attributes, in the order of the user's images."""
+        state, weights = learned.state, problem.all.weights
+        self.patterns_: list[Pattern] = list(state.patterns)
+        self.transformation_ = problem.all.transformation
+        # Images without weight took no part and have no λ.
+        lam = state.lam[inverse]
+        lam[inverse < 0] = np.nan
+        self.cross_parameters_ = lam
+        scale = np.array([weights.sum(), problem.all.energy])
+        self.error_path_ = np.array(learned.path, np.float64) / scale
+        self.n_iter_ = max(1, len(learned.path) - 1)
+        self.stop_reason_ = learned.reason
+        threshold = self.outlier_threshold
+        if threshold == "calibrate":
+            nearest = np.sqrt(state.squares.min(axis=1))
+            threshold = float(np.quantile(nearest, 1 - REJECTED_SHARE))
+        self.outlier_threshold_ = np.inf if threshold is None else float(threshold)
+        named = self.classes_.dtype.kind in "OSU"
+        default = "outlier" if named else -1
+        self.outlier_label_ = default if self.outlier_label is None else self.outlier_label
+
+
+def _is_zero(alpha: Any) -> bool:
+    return alpha is not None and not callable(alpha) and alpha == 0
+
+
+def _alpha(alpha: Any) -> AlphaSchedule:
+    if alpha is None:
+        return SigmoidAlpha()
+    schedule: Any = alpha if callable(alpha) else ConstantAlpha(float(alpha))
+    return schedule
+
+
+def _beta(beta: Any) -> BetaSchedule:
+    if beta is None:
+        return fit_beta
+    schedule: Any = beta if callable(beta) else lambda f, wrong: float(beta)
+    return schedule

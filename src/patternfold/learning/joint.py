@@ -1,0 +1,111 @@
+"""What JPATS carries from step to step: images of several classes, patterns, cross-projections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from patternfold.learning.problem import Problem
+from patternfold.pattern import Pattern
+from patternfold.projection import project
+
+
+@dataclass(frozen=True)
+class JointProblem:
+    """Images of all classes with their labels 0 ... M−1 and weights, and the model's components.
+
+    ``all`` holds the images whatever their class.
+    """
+
+    all: Problem
+    labels: np.ndarray
+    n_classes: int
+
+    @cached_property
+    def classes(self) -> list[Problem]:
+        """U^m, the images of each class, as a problem of its own."""
+        return [
+            self.part(np.flatnonzero(self.labels == m), self.all.weights[self.labels == m])
+            for m in range(self.n_classes)
+        ]
+
+    def part(self, index: np.ndarray, weights: np.ndarray) -> Problem:
+        """Some of the images with weights of their own, of either sign."""
+        images = np.ascontiguousarray(self.all.images[index])
+        return replace(self.all, images=images, weights=weights)
+
+
+class Margins(NamedTuple):
+    """How each image lies between its own manifold and the nearest other one.
+
+    ``rival`` is r_i^m; ``f`` the difference of the squared distances, negative where the image is
+    classified rightly; ``wrong`` the indicator I.
+    """
+
+    rival: np.ndarray
+    f: np.ndarray
+    wrong: np.ndarray
+
+
+@dataclass(frozen=True)
+class JointState:
+    """Patterns p^m, cross-projections λ_i^{m,r} (N, M, d) and squared distances (N, M)."""
+
+    patterns: tuple[Pattern, ...]
+    lam: np.ndarray
+    squares: np.ndarray
+
+    def own_squares(self, labels: np.ndarray) -> np.ndarray:
+        """d²(u_i^m, M^m)."""
+        return self.squares[np.arange(len(labels)), labels]
+
+    def margins(self, labels: np.ndarray) -> Margins:
+        """Return r_i^m, f(u_i^m) and I(u_i^m)."""
+        rows = np.arange(len(labels))
+        others = self.squares.copy()
+        others[rows, labels] = np.inf
+        rival = others.argmin(axis=1)
+        own, nearest = self.squares[rows, labels], others[rows, rival]
+        return Margins(rival, own - nearest, own >= nearest)
+
+    def errors(self, problem: JointProblem) -> tuple[float, float]:
+        """E_c, weighted, and E_a."""
+        weights, labels = problem.all.weights, problem.labels
+        wrong = self.margins(labels).wrong
+        return float(weights[wrong].sum()), float((weights * self.own_squares(labels)).sum())
+
+
+def cross_project(
+    problem: JointProblem,
+    patterns: tuple[Pattern, ...],
+    lam: np.ndarray | None,
+    n_candidates: int = 0,
+    max_iter: int = 10,
+) -> JointState:
+    """Project every image on every manifold, from known λ^{m,r} or, where None, over the box.
+
+    Known λ are kept where nothing better is found.
+    """
+    whole = problem.all
+    found = project(
+        list(patterns),
+        whole.images,
+        whole.transformation,
+        image_shape=whole.grid.shape,
+        start=lam,
+        n_candidates=n_candidates,
+        max_iter=max_iter,
+    )
+    squares = found.distances.astype(np.float64) ** 2
+    return JointState(patterns, found.parameters, squares)
+
+
+def frozen_squares(
+    problem: JointProblem, patterns: tuple[Pattern, ...], lam: np.ndarray
+) -> np.ndarray:
+    """‖u_i − U_λ(p^r)‖² at the given λ_i^{m,r}, shape (N, M)."""
+    columns = [problem.all.squares(p, lam[:, r]) for r, p in enumerate(patterns)]
+    return np.stack(columns, axis=1)

@@ -1,0 +1,247 @@
+"""JPATS, Algorithm 2 of the paper: learn the patterns of several classes jointly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from patternfold.chunks import padded_rows
+from patternfold.learning.joint import (
+    JointProblem,
+    JointState,
+    Margins,
+    cross_project,
+    frozen_squares,
+)
+from patternfold.learning.pats import refine_atom, select_atom
+from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.schedules import (
+    AlphaSchedule,
+    BetaSchedule,
+    SigmoidAlpha,
+    fit_beta,
+    sigmoid_slopes,
+    usual_beta,
+)
+from patternfold.learning.start import reference_patterns, run
+from patternfold.learning.state import Callback, Reporter, State
+from patternfold.learning.tuning import tune
+from patternfold.pattern import Pattern
+
+CANDIDATES = 6
+"""Candidates per image and manifold, where λ is searched over the whole box."""
+
+
+@dataclass(frozen=True)
+class JointSettings:
+    """How JPATS runs; the estimator `JPATS` documents each of them."""
+
+    alone: Settings
+    n_atoms: tuple[int, ...]
+    n_joint: int = 4
+    alpha: AlphaSchedule = field(default_factory=SigmoidAlpha)
+    beta: BetaSchedule = fit_beta
+    n_base_updates: int = 1
+    significance: float = 0.01
+    patience: int = 3
+    n_tuning: int = 30
+
+
+class Errors(NamedTuple):
+    """E_c, the weight of the misclassified images, and E_a."""
+
+    classification: float
+    approximation: float
+
+
+class JointLearned(NamedTuple):
+    """The outcome: where the run ended, the errors after each iteration, and why it stopped."""
+
+    state: JointState
+    path: list[Errors]
+    reason: str
+
+
+def learn_jointly(
+    problem: JointProblem,
+    settings: JointSettings,
+    reference: str = "centroid",
+    callback: Callback | None = None,
+) -> JointLearned:
+    """Grow the patterns of all classes: Algorithm 2, and a joint correction at the end.
+
+    Ctrl-C once there are patterns ends the run with what there is.
+    """
+    report = Reporter(callback, len(problem.labels), max(settings.n_atoms))
+    with threadpool_limits(limits=1, user_api="blas"):
+        state = first_state(problem, settings, reference, callback)
+        path = [Errors(*state.errors(problem))]
+        reason = "the number of atoms was reached"
+        try:
+            for new, stage in stages(problem, settings, state):
+                state = new
+                path.append(Errors(*state.errors(problem)))
+                if _tell(report, problem, state, path[-1], stage):
+                    reason = "the callback asked to stop"
+                    break
+            else:
+                if _room(settings, state):
+                    reason = "no further atoms lower the classification error"
+        except KeyboardInterrupt:
+            if not all(p.n_atoms for p in state.patterns):
+                raise
+            reason = "interrupted"
+    return JointLearned(state, path, reason)
+
+
+def stages(
+    problem: JointProblem, settings: JointSettings, state: JointState
+) -> Iterator[tuple[JointState, str]]:
+    """Yield every better state, with the name of the stage that has found it."""
+    for selected in iterations(problem, settings, state):
+        state = selected
+        yield state, "joint selection"
+    for tuned in tune(problem, state, settings.alpha, settings.n_tuning):
+        yield tuned, "joint correction"
+
+
+def first_state(
+    problem: JointProblem,
+    settings: JointSettings,
+    reference: str,
+    callback: Callback | None,
+) -> JointState:
+    """Learn the first atoms of each class alone, and project every image on every manifold.
+
+    Without such atoms the first λ_i^{m,r} come from reference patterns Ψ^m and p_0^m = 0: lines 3
+    to 5 of Algorithm 2.
+    """
+    patterns, references = [], []
+    for m, own in enumerate(problem.classes):
+        alone = replace(settings.alone, n_atoms=settings.n_atoms[m] - settings.n_joint)
+        if alone.n_atoms > 0:
+            patterns.append(run(own, alone, reference, callback).state.pattern)
+        else:
+            references.append(reference_patterns(own, replace(alone, n_starts=1), reference)[0])
+    if references and patterns:
+        raise ValueError("n_joint must be below n_atoms of every class, or of none.")
+    if patterns:
+        return cross_project(problem, tuple(patterns), None, CANDIDATES)
+    lam = cross_project(problem, tuple(references), None, CANDIDATES).lam
+    empty = (problem.all.empty,) * problem.n_classes
+    return JointState(empty, lam, frozen_squares(problem, empty, lam))
+
+
+def iterations(
+    problem: JointProblem, settings: JointSettings, state: JointState
+) -> Iterator[JointState]:
+    """Yield each accepted state: the repeat loop of Algorithm 2.
+
+    The updates stand if fewer images are misclassified, or as many with a lower error E_a; after
+    ``patience`` rejections in a row there is no further iteration.
+    """
+    rng = np.random.default_rng(settings.alone.seed)
+    labels = problem.labels
+    beta, rejected, j = usual_beta(state.margins(labels).f, state.own_squares(labels)), 0, 0
+    while rejected < settings.patience and _room(settings, state):
+        j += 1
+        alpha, margins = settings.alpha(j), state.margins(labels)
+        patterns = select_jointly(problem, settings, state, alpha, beta, rng)
+        if patterns == state.patterns:
+            break
+        new = cross_project(problem, patterns, state.lam)
+        if margins.f.any():
+            beta = settings.beta(margins.f, new.margins(labels).wrong)
+        if new.errors(problem) < state.errors(problem):
+            state, rejected = new, 0
+            yield state
+        else:
+            rejected += 1
+
+
+def select_jointly(
+    problem: JointProblem,
+    settings: JointSettings,
+    state: JointState,
+    alpha: float,
+    beta: float,
+    rng: np.random.Generator,
+) -> tuple[Pattern, ...]:
+    """Choose one atom per class on the joint Ẽ, then on Ê: lines 9 to 11 of Algorithm 2.
+
+    With r_i^m and λ_i^{m,r} fixed, both errors are sums over classes, so that minimising them
+    jointly is minimising them class by class. The base values f_0 are refreshed as often as
+    ``n_base_updates`` says.
+    """
+    margins = state.margins(problem.labels)
+    f, patterns = margins.f, state.patterns
+    for _ in range(settings.n_base_updates):
+        eta = sigmoid_slopes(f, beta)
+        patterns = tuple(
+            _with_atom(problem, settings, state, m, margins, alpha * eta, rng)
+            for m in range(problem.n_classes)
+        )
+        squares = frozen_squares(problem, patterns, state.lam)
+        rows = np.arange(len(f))
+        f = squares[rows, problem.labels] - squares[rows, margins.rival]
+    return patterns
+
+
+def _with_atom(
+    problem: JointProblem,
+    settings: JointSettings,
+    state: JointState,
+    m: int,
+    margins: Margins,
+    pull: np.ndarray,
+    rng: np.random.Generator,
+) -> Pattern:
+    """Return p^m with the atom that lowers the errors of class m, if it is significant."""
+    pattern = state.patterns[m]
+    if pattern.n_atoms >= settings.n_atoms[m]:
+        return pattern
+    signed, lam = signed_problem(problem, state, m, margins, pull)
+    residuals = signed.residuals(pattern, lam)
+    gamma, coef = select_atom(signed, settings.alone, lam, residuals, rng)
+    if settings.alone.tangent_refinement and coef:
+        here = State(pattern, lam, 0.0)
+        gamma, coef = refine_atom(signed, here, gamma, coef, residuals)
+    largest = np.abs(pattern.coef).max(initial=0.0)
+    if not coef or abs(coef) < settings.significance * largest:
+        return pattern
+    return pattern.add_atom(coef, gamma)
+
+
+def signed_problem(
+    problem: JointProblem, state: JointState, m: int, margins: Margins, pull: np.ndarray
+) -> tuple[Problem, np.ndarray]:
+    """Images that bear on p^m with signed weights, and their λ: own ones and impostors R^m.
+
+    Own images weigh w_i(1 + α η_i), impostors −w_i α η_i; ``pull`` is α η. The number of images is
+    filled up with ones that weigh nothing, so that compiled code serves again.
+    """
+    own = np.flatnonzero(problem.labels == m)
+    impostors = np.flatnonzero((margins.rival == m) & (problem.labels != m))
+    index = np.concatenate([own, impostors])
+    weights = problem.all.weights
+    signed = np.concatenate([weights[own] * (1 + pull[own]), -(weights * pull)[impostors]])
+    missing = padded_rows(len(index)) - len(index)
+    index = np.append(index, np.full(missing, own[0]))
+    return problem.part(index, np.append(signed, np.zeros(missing))), state.lam[index, m]
+
+
+def _room(settings: JointSettings, state: JointState) -> bool:
+    """Tell whether some class may still get an atom."""
+    counts = (p.n_atoms for p in state.patterns)
+    return any(n < most for n, most in zip(counts, settings.n_atoms, strict=True))
+
+
+def _tell(
+    report: Reporter, problem: JointProblem, state: JointState, errors: Errors, stage: str
+) -> bool:
+    share = errors.classification / problem.all.weights.sum()
+    return report(max(p.n_atoms for p in state.patterns), share, stage)

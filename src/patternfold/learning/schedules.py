@@ -1,0 +1,73 @@
+"""The weights of JPATS: α along the iterations, β from the data, η from the sigmoid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, special
+
+AlphaSchedule = Callable[[int], float]
+"""α as a function of the iteration j = 1, 2, ..."""
+
+BetaSchedule = Callable[[np.ndarray, np.ndarray], float]
+"""β as a function of f(u_i) at the beginning and I(u_i) at the end of an iteration."""
+
+
+@dataclass(frozen=True)
+class SigmoidAlpha:
+    """α from ``first`` to ``last`` along a sigmoid, the middle at iteration ``centre``."""
+
+    first: float = 0.5
+    last: float = 10.0
+    centre: float = 6.0
+    slope: float = 1.0
+
+    def __call__(self, j: int) -> float:
+        """Return α of iteration j."""
+        share = float(special.expit(self.slope * (j - self.centre)))
+        return self.first + (self.last - self.first) * share
+
+
+@dataclass(frozen=True)
+class ConstantAlpha:
+    """The same α in every iteration."""
+
+    value: float
+
+    def __call__(self, j: int) -> float:
+        """Return α."""
+        return self.value
+
+
+def fit_beta(f: np.ndarray, wrong: np.ndarray) -> float:
+    """Fit the sigmoid's β to the pairs (f, I): logistic regression with one parameter.
+
+    β stays within a factor of 30 of 4 over the mean |f|: where f tells I without fail, the fit
+    would go to infinity.
+    """
+    usual = 4 / np.abs(f).mean()
+
+    def loss(log_beta: float) -> float:
+        z = np.exp(log_beta) * f
+        return float((np.logaddexp(0, z) - wrong * z).mean())
+
+    low, high = np.log(usual / 30), np.log(usual * 30)
+    found = optimize.minimize_scalar(loss, bounds=(low, high), method="bounded")
+    return float(np.exp(found.x))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def usual_beta(f: np.ndarray, squares: np.ndarray) -> float:
+    """Four over the mean |f|, where no iteration has told more yet.
+
+    Before there are patterns f is 0; the squared distances then tell the scale.
+    """
+    scale = np.abs(f).mean() or squares.mean()
+    return float(4 / max(scale, np.finfo(np.float64).tiny))
+
+
+def sigmoid_slopes(f: np.ndarray, beta: float) -> np.ndarray:
+    """η_i, the sigmoid's derivative at f_0(u_i)."""
+    s = special.expit(beta * f)
+    return beta * s * (1 - s)

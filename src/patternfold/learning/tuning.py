@@ -1,0 +1,97 @@
+"""Joint correction of all patterns: descent on the smooth classification error.
+
+The paper chooses atoms by E = E_a + α E_c and leaves them as they are. Here all atoms of all
+classes move together to lower the same error, with the sigmoid S in place of the indicator I,
+
+    J = Σ w_i d²(u_i, M^m) + α Σ w_i S(f(u_i)),
+
+the distances being true ones: λ follows every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import linalg, special
+
+from patternfold.chunks import padded_rows
+from patternfold.descent import held_at_bounds
+from patternfold.learning.joint import JointProblem, JointState, cross_project
+from patternfold.learning.schedules import AlphaSchedule, sigmoid_slopes, usual_beta
+from patternfold.pattern import Pattern
+from patternfold.selection.correct import assemble
+
+_START_DAMPING, _MOST_DAMPING = 0.1, 1e4
+
+
+def tune(
+    problem: JointProblem, state: JointState, alpha: AlphaSchedule, max_iter: int
+) -> Iterator[JointState]:
+    """Yield states of ever lower J, in none of which more images are misclassified."""
+    alpha_now, labels = alpha(10**6), problem.labels
+    damping = _START_DAMPING
+    beta = usual_beta(state.margins(labels).f, state.own_squares(labels))
+    for _ in range(max_iter):
+        patterns = tuple(
+            _step(problem, state, m, alpha_now, beta, damping) for m in range(problem.n_classes)
+        )
+        new = cross_project(problem, patterns, state.lam)
+        gained = smooth_error(problem, state, alpha_now, beta) - smooth_error(
+            problem, new, alpha_now, beta
+        )
+        if gained > 0 and new.errors(problem)[0] <= state.errors(problem)[0]:
+            state, damping = new, damping / 3
+            yield state
+        else:
+            damping *= 4
+        if damping > _MOST_DAMPING:
+            break
+
+
+def smooth_error(problem: JointProblem, state: JointState, alpha: float, beta: float) -> float:
+    """J."""
+    weights, labels = problem.all.weights, problem.labels
+    risk = special.expit(beta * state.margins(labels).f)
+    return float((weights * (state.own_squares(labels) + alpha * risk)).sum())
+
+
+def _step(
+    problem: JointProblem, state: JointState, m: int, alpha: float, beta: float, damping: float
+) -> Pattern:
+    """One damped Gauss-Newton step of p^m: own images attract it, impostors push it away.
+
+    Their negative curvature is left out: the matrix takes all weights by their size.
+    """
+    labels, weights, pattern = problem.labels, problem.all.weights, state.patterns[m]
+    margins = state.margins(labels)
+    pull = alpha * sigmoid_slopes(margins.f, beta)
+    own = np.flatnonzero(labels == m)
+    impostors = np.flatnonzero((margins.rival == m) & (labels != m))
+    matrix, slope = _normal(problem, state, m, own, weights[own] * (1 + pull[own]))
+    if len(impostors):
+        away = _normal(problem, state, m, impostors, (weights * pull)[impostors])
+        matrix, slope = matrix + away[0], slope - away[1]
+    gamma, box = pattern.gamma, problem.all.atom_box
+    by_atom = slope.reshape(len(gamma), -1)
+    held = np.pad(held_at_bounds(box, gamma, by_atom[:, :-1]), ((0, 0), (0, 1))).ravel()
+    diagonal = np.diag(matrix)
+    matrix = matrix + np.diag(damping * diagonal + 1e-9 * diagonal.max())
+    matrix[held], matrix[:, held], slope[held] = 0, 0, 0
+    matrix[held, held] = 1
+    step = linalg.solve(matrix, slope, assume_a="pos").reshape(len(gamma), -1)
+    return pattern.replace(pattern.coef + step[:, -1], box.put_inside(gamma + step[:, :-1]))
+
+
+def _normal(
+    problem: JointProblem, state: JointState, m: int, index: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Normal equations of Σ w‖u − U_λ(p^m)‖² in the atoms of p^m, over some of the images."""
+    missing = padded_rows(len(index)) - len(index)
+    index, weights = (
+        np.append(index, np.full(missing, index[0])),
+        np.append(weights, np.zeros(missing)),
+    )
+    part = problem.part(index, weights)
+    normal = assemble(state.patterns[m], state.lam[index, m], part.sparse_data)
+    return normal.atoms, normal.atoms_slope
