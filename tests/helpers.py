@@ -1,8 +1,9 @@
 """Small things that several tests need; fitting takes long, so most build their models by hand."""
 
 import numpy as np
+from sklearn.svm import SVC
 
-from patternfold import PATS, Pattern, datasets
+from patternfold import JPATS, PATS, AlignedViews, AlignedViewsClassifier, Pattern, datasets
 from patternfold.mothers import as_mother
 from patternfold.transformations import as_transformation
 
@@ -33,3 +34,56 @@ def small_model(transformation="similarity", mother="gaussian", n_images=6, shap
     model.n_features_in_ = shape[0] * shape[1]
     model._stacked = True
     return model, images
+
+
+def class_images(n=6, shape=SHAPE):
+    """Images of a bar and of a dot, turned and shifted at random, with their labels."""
+    rng = np.random.default_rng(0)
+    images = [
+        datasets.random_images(pattern, n, rng, "similarity", shape=shape, noise=1e-4)[0]
+        for pattern in class_patterns()
+    ]
+    return np.concatenate(images), np.repeat(["bar", "dot"], n)
+
+
+def class_patterns():
+    return [
+        Pattern([1.0, 0.5], [[0.0, 0.0, 0.0, 0.5, 0.1], [0.0, 0.3, 0.0, 0.1, 0.1]]),
+        Pattern([1.0, -0.4], [[0.0, 0.0, 0.0, 0.25, 0.25], [0.0, 0.0, 0.0, 0.1, 0.1]]),
+    ]
+
+
+def small_jpats(**options):
+    """Return a `JPATS` as if fitted, with its images and labels."""
+    images, labels = class_images()
+    model = JPATS(2, transformation="similarity", **options)
+    fitted = {
+        "patterns_": class_patterns(),
+        "classes_": np.array(["bar", "dot"]),
+        "transformation_": as_transformation("similarity"),
+        "cross_parameters_": np.tile([0.0, 0.0, 0.0, 1.0], (len(images), 2, 1)),
+        "error_path_": np.array([[0.3, 0.2], [0.0, 0.1]]),
+        "n_iter_": 1,
+        "stop_reason_": "all atoms chosen",
+        "outlier_threshold_": np.inf,
+        "outlier_label_": "outlier",
+        "image_shape_": SHAPE,
+        "n_features_in_": SHAPE[0] * SHAPE[1],
+        "_stacked": True,
+    }
+    vars(model).update(fitted)
+    return model, images, labels
+
+
+def small_views_classifier():
+    """Return an `AlignedViewsClassifier` with given patterns and a fitted machine."""
+    jpats, images, labels = small_jpats()
+    names = ("classes_", "image_shape_", "n_features_in_", "_stacked")
+    shared = {name: getattr(jpats, name) for name in names}
+    views = AlignedViews(image_shape=SHAPE)
+    own = {"patterns_": jpats.patterns_, "transformation_": jpats.transformation_}
+    vars(views).update(shared | own)
+    model = AlignedViewsClassifier(2, transformation="similarity")
+    machine = SVC(C=10).fit(views.transform(images), labels)
+    vars(model).update(shared | {"views_": views, "classifier_": machine})
+    return model, images, labels

@@ -131,7 +131,7 @@ def test_classes_are_taken_together(pictures, tmp_path, capsys):
         image = np.asarray(Image.open(pictures / "00.png")) / 255
         write_pictures(tmp_path / "both" / name, [image, image.T])
     _, said = run(capsys, "learn", tmp_path / "both", "-o", tmp_path / "model.ptm", *QUICK)
-    assert "2 classes taken together: one pattern is learned" in said
+    assert "2 classes taken together: one pattern is learned for all" in said
 
 
 def test_options_reach_the_estimator(pictures, tmp_path, capsys):

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 from browser import open_browser
-from helpers import small_model
+from helpers import small_jpats, small_model
 
 from patternfold import CustomMother, InverseMultiquadric, manifold
 from patternfold.png import to_grey
@@ -184,6 +184,22 @@ def test_dragging_moves_the_pattern(visit):
     page.mouse.up()
     _, lam = read(page.evaluate(MOVE, {}))
     assert lam[1:3] == pytest.approx([0.2, 0], abs=0.01)
+
+
+def test_classes_side_by_side(visit):
+    model, images, labels = small_jpats()
+    page = visit(explorer(model, images, labels))
+    assert page.locator("#class-list button").count() == 2
+    page.get_by_role("button", name="Class dot", exact=True).click()
+    levels, lam = read(page.evaluate(MOVE, {"tx": 0.1, "theta": 1.0}))
+    drawn = manifold.render(model.patterns_[1], lam[None], "similarity", (256, 256))
+    picture = model.patterns_[1].render((256, 256))
+    grey = to_grey(drawn, min(0.0, picture.min()), picture.max()).reshape(256, 256)
+    assert np.abs(levels - grey.astype(int)).max() <= 2
+    expect(page.locator("#caption")).to_have_text("Class dot: all 2 atoms")
+    # An image of the other class brings its pattern back.
+    page.get_by_role("button", name="image 0, class bar").click()
+    expect(page.locator("#caption")).to_have_text("Class bar: all 2 atoms")
 
 
 def test_phone(browser, tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import small_model
+from helpers import small_jpats, small_model, small_views_classifier
 
 import patternfold as pf
 from patternfold.persistence import (
@@ -83,6 +83,70 @@ def test_what_was_kept_beside_the_model(saved):
     assert found.examples.names == ("a.png", "b.png")
     np.testing.assert_array_equal(found.examples.images, images[:2])
     np.testing.assert_array_equal(found.examples.parameters, model.parameters_[:2])
+
+
+def test_jpats_comes_back(tmp_path):
+    model, _, _ = small_jpats(bounds={"s": (0.5, 1.5)}, alpha=2.0)
+    model.cross_parameters_[3] = np.nan  # an image without weight
+    model.save(tmp_path / "model.ptm")
+    loaded = load(tmp_path / "model.ptm")
+    assert loaded.patterns_ == model.patterns_
+    assert loaded.classes_.tolist() == ["bar", "dot"]
+    assert (loaded.bounds, loaded.alpha) == ({"s": (0.5, 1.5)}, 2.0)
+    assert loaded.outlier_threshold_ == np.inf
+    assert loaded.outlier_label_ == "outlier"
+    np.testing.assert_array_equal(loaded.cross_parameters_, model.cross_parameters_)
+    np.testing.assert_array_equal(loaded.error_path_, model.error_path_)
+    model.outlier_threshold_, model.classes_ = 0.5, np.array([3, 7])
+    model.outlier_label_ = np.int64(-1)
+    model.save(tmp_path / "model.ptm")
+    loaded = load(tmp_path / "model.ptm")
+    assert loaded.outlier_threshold_ == 0.5
+    assert loaded.outlier_label_ == -1
+    assert loaded.classes_.tolist() == [3, 7]
+
+
+def test_aligned_views_come_back(tmp_path):
+    model, images, labels = small_views_classifier()
+    save(model, tmp_path / "model.ptm")
+    loaded = load(tmp_path / "model.ptm")
+    assert loaded.predict(images).tolist() == labels.tolist()
+    scores = model.decision_function(images)
+    assert np.abs(scores).min() > 0.1
+    # The machine was fitted again on its support vectors, to the solver's tolerance of 1e-3.
+    np.testing.assert_allclose(loaded.decision_function(images), scores, atol=5e-3)
+    model.classifier = object()
+    with pytest.raises(TypeError, match="pickle it instead"):
+        save(model, tmp_path / "model.ptm")
+
+
+@pytest.mark.parametrize("make", [small_jpats, small_views_classifier])
+def test_edited_classifiers(make, tmp_path, rng):
+    save(make()[0], tmp_path / "model.ptm")
+    members = members_of(tmp_path / "model.ptm")
+
+    def versions():
+        for name, content in members.items():
+            yield packed({n: c for n, c in members.items() if n != name})
+            for _ in range(15):
+                changed = bytearray(content)
+                changed[int(rng.integers(min(len(content), 400)))] = int(rng.integers(256))
+                yield packed(members | {name: bytes(changed)})
+
+    def packed(content):
+        file = io.BytesIO()
+        write(file, content)
+        return file.getvalue()
+
+    path = tmp_path / "fuzzed.ptm"
+    outcomes = set()
+    for content in versions():
+        path.write_bytes(content)
+        try:
+            outcomes.add(len(load(path).classes_))
+        except ModelFileError:
+            outcomes.add("refused")
+    assert outcomes == {2, "refused"}
 
 
 def test_first_version_is_still_read(saved, tmp_path):

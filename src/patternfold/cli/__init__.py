@@ -1,4 +1,4 @@
-"""The command line: ``patternfold learn | align | explore | report | export | info | demo``.
+"""The command line: ``patternfold learn``, ``align``, ``classify``, ``explore`` and others.
 
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
 """

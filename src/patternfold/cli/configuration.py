@@ -17,7 +17,9 @@ def apply_configuration(
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         parser.error(f"the configuration file {path} can't be read: {error}")
-    for name, table in tables.items():
+    classify = tables.pop("classify", {})
+    nested = classify if isinstance(classify, dict) else {"": classify}
+    for name, table in {**tables, **{f"classify {k}": v for k, v in nested.items()}}.items():
         if name not in commands or not isinstance(table, dict):
             parser.error(
                 f"{path}: [{name}] is not a table of a command; known: {', '.join(commands)}"

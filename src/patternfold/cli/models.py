@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,13 @@ def read_model(path: Path) -> Any:
     return read_model_file(path)
 
 
+def require_pattern(file: Any, path: Path) -> Any:
+    """Refuse classifiers, which have one pattern per class."""
+    if not hasattr(file.model, "pattern_"):
+        raise Failure(f"{path} is a classifier; this command needs a model made by 'learn'.")
+    return file
+
+
 def read_new_images(file: Any, source: Path, skip_unreadable: bool, console: Console) -> Any:
     """Read images and prepare them as the model's training images were."""
     from patternfold.files import Preparation, read_images
@@ -38,9 +47,31 @@ def read_new_images(file: Any, source: Path, skip_unreadable: bool, console: Con
     return found
 
 
+def prepare_images(options: argparse.Namespace, console: Console) -> Any:
+    """Read the images to learn from, prepared as the options say."""
+    from patternfold.files import Preparation, read_images
+
+    preparation = Preparation(
+        options.size, options.background, options.subtract_background, options.normalise
+    )
+    found = read_images(options.source, preparation, skip_unreadable=options.skip_unreadable)
+    tell(found, console)
+    return found
+
+
 def tell(found: Any, console: Console) -> None:
     """Say what was read and what was done to it."""
     height, width = found.preparation.size
     console.say(f"{len(found)} images of {width}×{height} pixels")
     for note in found.notes:
         console.say(f"  {note}")
+
+
+def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as text in aligned columns."""
+    cells = [[str(v) for v in row] for row in (head, *rows)]
+    widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from patternfold._version import __version__
 from patternfold.cli.configuration import apply_configuration
-from patternfold.cli.values import bound, count, positive, size
+from patternfold.cli.values import bound, count, positive, share, size
 
 TRANSFORMATIONS = (
     "translation",
@@ -44,13 +45,23 @@ def build() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]
     group = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands = {}
     for name, text, fill in COMMANDS:
-        command = group.add_parser(
-            name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
-        )
-        fill(command)
-        _add_common(command)
-        commands[name] = command
+        commands[name] = _add_command(group, name, text, fill)
+    classify = group.add_parser("classify", help=CLASSIFY, description=_sentence(CLASSIFY))
+    actions = classify.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text, fill in ACTIONS:
+        commands[f"classify {name}"] = _add_command(actions, name, text, fill)
     return parser, commands
+
+
+def _add_command(group: Any, name: str, text: str, fill: Any) -> argparse.ArgumentParser:
+    command = group.add_parser(name, help=text, description=_sentence(text), allow_abbrev=False)
+    fill(command)
+    _add_common(command)
+    return command
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _config_option() -> argparse.ArgumentParser:
@@ -105,8 +116,45 @@ def _add_skip(parser: argparse._ActionsContainer) -> None:
 def _fill_learn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
     _add_output(parser, "model file to write, for example model.ptm")
+    group = _add_learning(parser, atoms=20)
+    group.add_argument("--paper", action="store_true", help="the published algorithm, unimproved")
+    _add_preparation(parser)
+
+
+def _fill_train(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    _add_output(parser, "model file to write, for example model.ptm")
+    group = _add_learning(parser, atoms=12)
+    group.add_argument(
+        "--method",
+        choices=("aligned-views", "jpats"),
+        default="aligned-views",
+        help="a support vector machine on aligned images (default), or the nearest manifold",
+    )
+    group.add_argument(
+        "--outliers", action="store_true", help="with jpats: tell images that fit no class"
+    )
+    group.add_argument(
+        "--holdout", type=share, default=0.2, help="share of images to judge by (default: 0.2)"
+    )
+    _add_preparation(parser)
+
+
+def _fill_predict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="model file of a classifier")
+    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="CSV table to write (default: print it)"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite what is there")
+    _add_skip(parser)
+
+
+def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("learning")
-    group.add_argument("--atoms", type=positive, default=20, help="how many (default: 20)")
+    group.add_argument(
+        "--atoms", type=positive, default=atoms, help=f"atoms per pattern (default: {atoms})"
+    )
     group.add_argument(
         "--transformation",
         choices=TRANSFORMATIONS,
@@ -125,7 +173,6 @@ def _fill_learn(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=LOW:HIGH",
         help="interval of a parameter, for example theta=-0.5:0.5; may be repeated",
     )
-    group.add_argument("--paper", action="store_true", help="the published algorithm, unimproved")
     group.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
     group.add_argument(
         "--examples",
@@ -133,7 +180,7 @@ def _fill_learn(parser: argparse.ArgumentParser) -> None:
         default=36,
         help="training images to keep in the file for pictures (default: 36)",
     )
-    _add_preparation(parser)
+    return group
 
 
 def _fill_align(parser: argparse.ArgumentParser) -> None:
@@ -185,6 +232,11 @@ def _fill_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=count, default=0)
 
 
+CLASSIFY = "train a classifier on folders of pictures, and use it"
+ACTIONS = (
+    ("train", "learn classes from folders of pictures, one per class", _fill_train),
+    ("predict", "tell the class of every picture", _fill_predict),
+)
 COMMANDS = (
     ("learn", "learn a pattern from a folder of pictures or a stack", _fill_learn),
     ("align", "bring pictures into the frame of a learned pattern", _fill_align),

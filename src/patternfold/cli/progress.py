@@ -35,6 +35,10 @@ class Progress:
             # Several short runs precede the long one; each must hear of it.
             raise KeyboardInterrupt
 
+    def __deepcopy__(self, memo: Any) -> Progress:
+        """Stay one: scikit-learn copies the options of estimators within estimators."""
+        return self
+
     def _draw(self, line: Any) -> None:
         share = line.n_atoms / max(1, line.max_atoms)
         full = round(BAR * share)

@@ -22,6 +22,14 @@ def count(text: str) -> int:
     return value
 
 
+def share(text: str) -> float:
+    """Read a number from 0 to 0.9."""
+    value = float(text)
+    if not 0 <= value <= 0.9:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 0.9")
+    return value
+
+
 def size(text: str) -> tuple[int, int]:
     """Read ``64`` or ``80x60`` (width, height) as (height, width)."""
     parts = text.lower().replace("×", "x").split("x")

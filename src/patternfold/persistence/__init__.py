@@ -17,10 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from patternfold._version import __version__
+from patternfold.estimators import JPATS, PATS, AlignedViewsClassifier
 from patternfold.persistence.archive import Archive, open_archive, write_archive
 from patternfold.persistence.arrays import array_members, read_arrays, read_packed_arrays
-from patternfold.persistence.models import CODECS, Codec, Payload
+from patternfold.persistence.classifiers import (
+    pack_aligned_views,
+    pack_jpats,
+    unpack_aligned_views,
+    unpack_jpats,
+)
+from patternfold.persistence.models import Codec, Payload, pack_pats, unpack_pats
 from patternfold.persistence.schema import LARGEST_JSON, parse, take, take_array, take_list
+from patternfold.transformations import AbstractTransformation
 
 __all__ = [
     "CODECS",
@@ -36,6 +44,15 @@ __all__ = [
 ]
 
 FORMAT = 2
+
+CODECS: dict[str, Codec] = {
+    "PATS": Codec(PATS, pack_pats, unpack_pats),
+    "JPATS": Codec(JPATS, pack_jpats, unpack_jpats),
+    "AlignedViewsClassifier": Codec(
+        AlignedViewsClassifier, pack_aligned_views, unpack_aligned_views
+    ),
+}
+"""The estimators that can be written, by the name that stands in the file."""
 
 
 class ModelFileError(ValueError):
@@ -113,6 +130,11 @@ def read_model_file(path: str | Path) -> ModelFile:
             raise _damaged(path, error) from error
 
 
+def transformation_of(model: Any) -> AbstractTransformation:
+    """Return the family of a fitted model, which classifiers on aligned views keep inside."""
+    return model.views_.transformation_ if hasattr(model, "views_") else model.transformation_
+
+
 def _damaged(path: Path, error: Exception) -> ModelFileError:
     return ModelFileError(f"{path} is not a patternfold model, or is damaged: {error}")
 
@@ -153,6 +175,6 @@ def _examples(
     lengths = {len(images), len(lam), len(names), len(labels or names)}
     if len(lengths) > 1 or images.shape[1:] != model.image_shape_:
         raise ValueError("its example images do not fit together")
-    if lam.shape[1] != model.transformation_.parameters.dim:
+    if lam.shape[1] != transformation_of(model).parameters.dim:
         raise ValueError(f"the array 'example_parameters' has shape {lam.shape}")
     return Examples(images, lam, names, labels)

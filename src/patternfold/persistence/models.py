@@ -114,7 +114,3 @@ def unpack_pats(payload: Payload) -> PATS:
     }
     vars(model).update(remembered)
     return model
-
-
-CODECS: dict[str, Codec] = {"PATS": Codec(PATS, pack_pats, unpack_pats)}
-"""The estimators that can be written, by the name that stands in the file."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from patternfold._validation import as_images
 from patternfold.persistence import Examples
+from patternfold.projection import project
 from patternfold.report.document import Page, as_json, render_page
 from patternfold.report.payload import Example, View, payload_of, view_of
 
@@ -21,6 +22,7 @@ MOST_EXAMPLES = 36
 def explorer(
     model: Any,
     X: Any = None,
+    y: Any = None,
     *,
     names: Sequence[str] | None = None,
     examples: Examples | None = None,
@@ -34,10 +36,12 @@ def explorer(
 
     Parameters
     ----------
-    model : PATS
+    model : PATS, JPATS or AlignedViewsClassifier
         A fitted model.
     X : array of shape (N, H, W) or (N, H·W), optional
         Images to show beside their projections; at most 36, evenly chosen, are kept.
+    y : array of shape (N,), optional
+        Classes of the images; by default, each is shown with the nearest pattern.
     names : sequence of str, optional
         Names of the images.
     examples : Examples, optional
@@ -51,7 +55,7 @@ def explorer(
         With methods ``save`` and ``open_in_browser``; notebooks show it.
     """
     view = view_of(model)
-    shown = _project(model, X, names) if X is not None else _kept(examples)
+    shown = _project(view, X, y, names) if X is not None else _kept(examples)
     count = len(view.patterns)
     heading = title or ("A learned pattern" if count == 1 else f"{count} learned patterns")
     data = as_json(payload_of(view, shown))
@@ -68,15 +72,26 @@ def spread(n: int, most: int = MOST_EXAMPLES) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
-def _project(model: Any, X: Any, names: Sequence[str] | None) -> list[Example]:
-    rows, shape = as_images(X, model.image_shape_, "X")
-    if names is not None and len(names) != len(rows):
-        raise ValueError(f"names has {len(names)} entries but there are {len(rows)} images.")
+def _project(view: View, X: Any, y: Any, names: Sequence[str] | None) -> list[Example]:
+    rows, shape = as_images(X, view.image_shape, "X")
+    for name, given in (("names", names), ("y", y)):
+        if given is not None and len(given) != len(rows):
+            raise ValueError(f"{name} has {len(given)} entries but there are {len(rows)} images.")
     chosen = spread(len(rows))
     images = rows[chosen].reshape(-1, *shape)
-    lam = model.transform(images)
     called = [f"image {i}" if names is None else str(names[i]) for i in chosen]
-    return [Example(*parts) for parts in zip(images, lam, called, strict=True)]
+    lam, labels = poses(view, images, None if y is None else [y[i] for i in chosen])
+    return [Example(*parts) for parts in zip(images, lam, called, labels, strict=True)]
+
+
+def poses(view: View, images: np.ndarray, y: Any = None) -> tuple[np.ndarray, list[str]]:
+    """Return λ of images on the manifold of their class, by default the nearest, and its label."""
+    found = project(list(view.patterns), images, view.transformation)
+    known = {label: m for m, label in enumerate(view.labels)}
+    places = [int(m) for m in found.distances.argmin(axis=1)]
+    labels = [view.labels[m] for m in places] if y is None else [str(label) for label in y]
+    places = [known.get(label, m) for label, m in zip(labels, places, strict=True)]
+    return found.parameters[np.arange(len(images)), places], labels
 
 
 def _kept(examples: Examples | None) -> list[Example]:
@@ -92,8 +107,11 @@ def facts(model: Any, view: View) -> list[str]:
     height, width = view.image_shape
     atoms = sum(pattern.n_atoms for pattern in view.patterns)
     said = [f"{atoms} atoms", f"images of {width}×{height} pixels"]
-    if hasattr(model, "parameters_"):
-        said.insert(0, f"learned from {len(model.parameters_)} images")
+    learned = getattr(model, "parameters_", getattr(model, "cross_parameters_", None))
+    if learned is not None:
+        said.insert(0, f"learned from {len(learned)} images")
+    if len(view.patterns) > 1:
+        said.insert(0, f"{len(view.patterns)} classes")
     kinds = (view.transformation, view.patterns[0].mother)
     return said + [_words(type(kind).__name__) for kind in kinds]
 

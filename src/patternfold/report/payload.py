@@ -48,11 +48,15 @@ class Example:
 
 
 def view_of(model: Any) -> View:
-    """Look at a fitted estimator with one pattern."""
+    """Look at a fitted estimator: one pattern, or one per class."""
     check_is_fitted(model)
-    return View(
-        [model.pattern_], [""], [model.error_path_], model.transformation_, model.image_shape_
-    )
+    if hasattr(model, "pattern_"):
+        parts = [model.pattern_], [""], [model.error_path_]
+        return View(*parts, model.transformation_, model.image_shape_)
+    holder = getattr(model, "views_", model)
+    labels = [str(label) for label in model.classes_]
+    paths = [np.empty(0)] * len(labels)
+    return View(holder.patterns_, labels, paths, holder.transformation_, model.image_shape_)
 
 
 def payload_of(view: View, examples: Sequence[Example]) -> dict[str, Any]:

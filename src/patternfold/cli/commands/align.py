@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from patternfold.cli.console import Console, Failure
-from patternfold.cli.models import read_model, read_new_images
+from patternfold.cli.models import read_model, read_new_images, require_pattern
 from patternfold.cli.outputs import check_output
 
 
@@ -18,7 +18,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if not as_folder and options.output.suffix != ".npz":
         raise Failure(f"{options.output} must be a folder, or a file ending in .npz.")
     check_output(options.output, options.force, folder=as_folder)
-    file = read_model(options.model)
+    file = require_pattern(read_model(options.model), options.model)
     from patternfold import align, project
 
     model = file.model

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         shown = 0 if file.examples is None else len(file.examples.names)
     else:
         found = read_new_images(file, options.images, options.skip_unreadable, console)
-        page = explorer(file.model, found.images, names=found.names, title=title)
+        page = explorer(file.model, found.images, found.labels, names=found.names, title=title)
         shown = len(found)
     page.save(options.output)
     values = {"page": str(options.output), "bytes": len(page.html.encode()), "images": shown}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 
 from patternfold.cli.console import Console
-from patternfold.cli.models import read_model
+from patternfold.cli.models import read_model, require_pattern
 from patternfold.cli.outputs import check_output
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Read and write."""
     check_output(options.output, options.force)
-    model = read_model(options.model).model
+    model = require_pattern(read_model(options.model), options.model).model
     from patternfold.export import export_pattern
     from patternfold.plotting.pattern import fine_shape
 

@@ -43,23 +43,29 @@ def _installation() -> dict[str, Any]:
 
 def _model(path: Path) -> dict[str, Any]:
     file = read_model(path)
-    model = file.model
-    box = model.transformation_.parameters
-    height, width = model.image_shape_
-    return {
+    from patternfold.report.payload import view_of
+
+    model, view = file.model, view_of(file.model)
+    box = view.transformation.parameters
+    height, width = view.image_shape
+    values: dict[str, Any] = {
         "file": str(path),
         "estimator": type(model).__name__,
-        "atoms": model.pattern_.n_atoms,
-        "mother": type(model.pattern_.mother).__name__,
-        "transformation": type(model.transformation_).__name__,
+        "atoms": sum(pattern.n_atoms for pattern in view.patterns),
+        "mother": type(view.patterns[0].mother).__name__,
+        "transformation": type(view.transformation).__name__,
         "parameters": [
             f"{name} in [{low:.4g}, {high:.4g}]"
             for name, low, high in zip(box.names, box.lower, box.upper, strict=True)
         ],
         "image_size": f"{width}×{height}",
-        "training_images": len(model.parameters_),
-        "error": float(model.error_path_[-1]) if len(model.error_path_) else None,
-        "stop_reason": model.stop_reason_,
         "examples": 0 if file.examples is None else len(file.examples.names),
         "preparation": file.preparation,
     }
+    if hasattr(model, "pattern_"):
+        values["training_images"] = len(model.parameters_)
+        values["error"] = float(model.error_path_[-1]) if len(model.error_path_) else None
+        values["stop_reason"] = model.stop_reason_
+    else:
+        values["classes"] = list(view.labels)
+    return values

@@ -9,7 +9,7 @@ from typing import Any
 
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
-from patternfold.cli.models import tell
+from patternfold.cli.models import prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
 
@@ -18,15 +18,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Read, learn, write."""
     check_output(options.output, options.force)
     use_cache()
-    from patternfold.files import Preparation, read_images
-
-    preparation = Preparation(
-        options.size, options.background, options.subtract_background, options.normalise
-    )
-    found = read_images(options.source, preparation, skip_unreadable=options.skip_unreadable)
-    tell(found, console)
-    if found.labels is not None and len(set(found.labels)) > 1:
-        console.say(f"  {len(set(found.labels))} classes taken together: one pattern is learned")
+    found = prepare_images(options, console)
+    classes = len(set(found.labels or ()))
+    if classes > 1:
+        console.say(f"  {classes} classes taken together: one pattern is learned for all")
     if len(found) < 2:
         raise Failure(f"{options.source} holds one image; a pattern is learned from several.")
     started = time.perf_counter()

@@ -56,6 +56,7 @@ const Atoms = (() => {
   function drawChart() {
     const path = pattern().error_path, chart = at("chart");
     chart.toggleAttribute("hidden", path.length < 2);
+    at("chart-hint").hidden = path.length < 2;
     if (path.length < 2) return;
     const top = Math.max(...path), n = path.length;
     const points = path.map((e, k) => `${(100 * k / (n - 1)).toFixed(2)} ${(40 - 36 * e / top).toFixed(2)}`);
@@ -79,9 +80,10 @@ const Atoms = (() => {
     });
     const learned = isPrefix() && k > 0 && path.length === whole;
     const error = learned ? `, error ${path[k - 1].toPrecision(3)} when it had so many` : "";
-    at("caption").textContent = isPrefix() && k === whole
-      ? `All ${whole} atoms, final error ${path[path.length - 1].toPrecision(3)}`
-      : `${k} of ${whole} atoms${error}`;
+    const final = path.length ? `, final error ${path[path.length - 1].toPrecision(3)}` : "";
+    const name = pattern().label ? `Class ${pattern().label}: ` : "";
+    at("caption").textContent = name + (isPrefix() && k === whole
+      ? `${name ? "all" : "All"} ${whole} atoms${final}` : `${k} of ${whole} atoms${error}`);
     drawChart();
   }
 

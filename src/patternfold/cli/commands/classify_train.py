@@ -1,0 +1,128 @@
+"""``patternfold classify train``: from folders of pictures, one per class, to a model file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from patternfold.cli.cache import use_cache
+from patternfold.cli.console import Console, Failure
+from patternfold.cli.models import prepare_images, table
+from patternfold.cli.outputs import check_output
+from patternfold.cli.progress import Progress
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Read, hold some images out, learn, judge, write."""
+    check_output(options.output, options.force)
+    if options.outliers and options.method != "jpats":
+        raise Failure("--outliers needs --method jpats, which knows distances to manifolds.")
+    use_cache()
+    found = prepare_images(options, console)
+    labels = _labels(found, options)
+    held = _held_out(labels, options.holdout, options.seed)
+    started = time.perf_counter()
+    model = _fit(options, found.images[~held], labels[~held], console)
+    values: dict[str, Any] = {
+        "model": str(options.output),
+        "classes": [str(c) for c in model.classes_],
+        "images": int((~held).sum()),
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+    text = f"{options.output}: {len(values['classes'])} classes from {values['images']} images"
+    if held.any():
+        judged, matrix = _judge(model, found.images[held], labels[held])
+        values |= judged
+        text += (
+            f"; {judged['accuracy']:.1%} of {judged['held_out']} held-out images right\n{matrix}"
+        )
+    _save(model, found, labels, held, options)
+    console.result(values, text)
+    return 0
+
+
+def _labels(found: Any, options: argparse.Namespace) -> np.ndarray:
+    if found.labels is None or len(set(found.labels)) < 2:
+        raise Failure(
+            f"{options.source} does not show two classes or more: put the pictures of each class "
+            "in a sub-folder of its own, or give an .npz file with labels y."
+        )
+    labels = np.array(found.labels)
+    names, counts = np.unique(labels, return_counts=True)
+    if counts.min() < 2:
+        raise Failure(f"class {str(names[counts.argmin()])!r} has one image; give at least two.")
+    return labels
+
+
+def _held_out(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Choose a share of every class, and leave at least two images to learn from."""
+    held = np.zeros(len(labels), bool)
+    rng = np.random.default_rng(seed)
+    for name in np.unique(labels):
+        own = np.flatnonzero(labels == name)
+        count = min(round(share * len(own)), len(own) - 2)
+        held[rng.permutation(own)[:count]] = True
+    return held
+
+
+def _fit(options: argparse.Namespace, images: Any, labels: Any, console: Console) -> Any:
+    from patternfold import JPATS, PATS, AlignedViewsClassifier
+
+    progress = Progress(console)
+    shared: dict[str, Any] = {
+        "transformation": options.transformation,
+        "mother": options.mother,
+        "bounds": {name: (low, high) for name, low, high in options.bound} or None,
+        "random_state": options.seed,
+    }
+    console.say(f"learning {options.atoms} atoms for each of {len(set(labels))} classes")
+    with warnings.catch_warnings(), progress.listening():
+        warnings.simplefilter("ignore")  # of learners that were interrupted
+        if options.method == "jpats":
+            threshold = "calibrate" if options.outliers else None
+            model = JPATS(options.atoms, **shared, outlier_threshold=threshold, callback=progress)
+            model.fit(images, labels).set_params(callback=None)
+        else:
+            learner = PATS(options.atoms, **shared, n_starts=1, n_exchanges=0, callback=progress)
+            model = AlignedViewsClassifier(options.atoms, **shared, manifold_learner=learner)
+            # The learner is only there to report; the other options say the same.
+            model.fit(images, labels).set_params(manifold_learner=None)
+    if progress.interrupted:
+        raise KeyboardInterrupt  # some classes would be half learned
+    return model
+
+
+def _judge(model: Any, images: np.ndarray, labels: np.ndarray) -> tuple[dict[str, Any], str]:
+    from sklearn.metrics import accuracy_score, confusion_matrix
+
+    predicted = model.predict(images)
+    names = sorted({*labels.tolist(), *predicted.tolist()})
+    matrix = confusion_matrix(labels, predicted, labels=names)
+    values = {
+        "held_out": len(labels),
+        "accuracy": float(accuracy_score(labels, predicted)),
+        "labels": names,
+        "confusion": matrix.tolist(),
+    }
+    return values, table(["true \\ found", *names], zip(names, *matrix.T.tolist(), strict=True))
+
+
+def _save(
+    model: Any, found: Any, labels: np.ndarray, held: np.ndarray, options: argparse.Namespace
+) -> None:
+    from patternfold.persistence import Examples, save
+    from patternfold.report.explorer import poses, spread
+    from patternfold.report.payload import view_of
+
+    order = np.flatnonzero(~held)[np.argsort(labels[~held], kind="stable")]
+    chosen = order[spread(len(order), options.examples)] if options.examples else order[:0]
+    examples = None
+    if len(chosen):
+        lam, named = poses(view_of(model), found.images[chosen], labels[chosen].tolist())
+        names = tuple(found.names[i] for i in chosen)
+        examples = Examples(found.images[chosen], lam, names, tuple(named))
+    save(model, options.output, preparation=found.preparation.as_dict(), examples=examples)

@@ -1,0 +1,104 @@
+"""Classification from the command line."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from helpers import class_images
+from PIL import Image
+
+from patternfold import load
+from patternfold.cli import main
+from patternfold.png import to_grey
+
+QUICK = ["--atoms", "2", "--transformation", "similarity"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Eight pictures of a bar and of a dot, each in a folder of its own."""
+    root = tmp_path_factory.mktemp("classes")
+    images, labels = class_images(8)
+    for i, (image, label) in enumerate(zip(np.maximum(images, 0), labels, strict=True)):
+        (root / label).mkdir(exist_ok=True)
+        Image.fromarray(to_grey(image)).save(root / label / f"{i:02}.png")
+    return root
+
+
+def run(capsys, *arguments):
+    code = main(["classify", *map(str, arguments), "--json"])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return json.loads(captured.out), captured.err
+
+
+def fails(capsys, *arguments):
+    assert main([*map(str, arguments)]) == 1
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["aligned-views", "jpats"])
+def test_train_and_predict(method, folders, tmp_path, capsys):
+    model, table = tmp_path / "model.ptm", tmp_path / "predictions.csv"
+    options = [*QUICK, "--method", method, "--holdout", "0.25"]
+    values, said = run(capsys, "train", folders, "-o", model, *options)
+    assert values["classes"] == ["bar", "dot"]
+    assert (values["images"], values["held_out"]) == (12, 4)
+    assert values["accuracy"] == 1
+    assert np.trace(values["confusion"]) == 4
+    assert "16 images of 16×16 pixels" in said
+    assert load(model).classes_.tolist() == ["bar", "dot"]
+
+    values, said = run(capsys, "predict", model, folders, "-o", table)
+    assert values["accuracy"] == 1
+    assert values["counts"] == {"bar": 8, "dot": 8}
+    assert "100.0% agree with their sub-folders" in said
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["file"].startswith(row["class"]) for row in rows)
+    assert ("distance_bar" in rows[0]) == (method == "jpats")
+    assert "exists already" in fails(capsys, "classify", "predict", model, folders, "-o", table)
+
+    page = tmp_path / "page.html"
+    assert main(["explore", str(model), "-o", str(page), "--quiet"]) == 0
+    assert '"label":"dot"' in page.read_text()
+    assert main(["info", str(model)]) == 0
+    assert "bar, dot" in capsys.readouterr().out
+    for command in (["export", "-o", "x.svg"], ["report", "-o", "x.html"]):
+        assert "is a classifier" in fails(capsys, command[0], model, *command[1:])
+
+
+def test_wrong_folders(folders, tmp_path, capsys):
+    output = ["-o", tmp_path / "x.ptm", *QUICK]
+    message = fails(capsys, "classify", "train", folders / "bar", *output)
+    assert "does not show two classes" in message
+    (tmp_path / "lonely" / "dot").mkdir(parents=True)
+    (tmp_path / "lonely" / "bar").mkdir()
+    for place in ("dot/1.png", "bar/1.png", "bar/2.png"):
+        Image.new("L", (16, 16), 9).save(tmp_path / "lonely" / place)
+    message = fails(capsys, "classify", "train", tmp_path / "lonely", *output)
+    assert "class 'dot' has one image" in message
+    message = fails(capsys, "classify", "train", folders, *output, "--outliers")
+    assert "--method jpats" in message
+    assert not (tmp_path / "x.ptm").exists()
+
+
+def test_wrong_usage(folders, capsys):
+    for arguments in (["classify"], ["classify", "train", folders], ["classify", "guess"]):
+        with pytest.raises(SystemExit) as caught:
+            main([*map(str, arguments)])
+        assert caught.value.code == 2
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["classify", "train", str(folders), "-o", "x", "--holdout", "1"])
+    assert "not between 0 and 0.9" in capsys.readouterr().err
+
+
+def test_configuration_of_an_action(folders, tmp_path, capsys):
+    config = tmp_path / "settings.toml"
+    config.write_text("[classify.train]\nmethod = 'nearest'")
+    with pytest.raises(SystemExit) as caught:
+        main(["classify", "train", str(folders), "-o", "x", "--config", str(config)])
+    assert caught.value.code == 2
+    assert "must be one of aligned-views, jpats" in capsys.readouterr().err
