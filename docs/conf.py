@@ -25,6 +25,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "generated/cli.md"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -72,13 +73,16 @@ def write_command_help(_):
     (folder / "cli.md").write_text("\n".join(parts), encoding="utf-8")
 
 
-def list_generated_pages(app, name, source):
-    """List the ledger of claims in the index where it has been generated."""
-    if name == "index" and (HERE / "claims.md").exists():
-        source[0] = source[0].replace("\ncomparison\n", "\ncomparison\nclaims\n")
+def list_further_pages(app, name, source):
+    """List pages beside the index that it does not name, such as generated ones."""
+    if name == "index":
+        pages = sorted(path.stem for path in HERE.glob("*.md"))
+        text = "".join((HERE / f"{page}.md").read_text() for page in ("index", "method"))
+        further = [page for page in pages if page != "index" and f"\n{page}\n" not in text]
+        source[0] = source[0].replace("\ncomparison\n", "\n".join(["\ncomparison", *further, ""]))
 
 
 def setup(app):
     """Connect what runs before the build."""
     app.connect("builder-inited", write_command_help)
-    app.connect("source-read", list_generated_pages)
+    app.connect("source-read", list_further_pages)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import small_model
+from helpers import class_images, small_model
 from PIL import Image
 
 from patternfold.png import to_grey
@@ -26,13 +26,20 @@ WITH_CODE = [name for name in TOP + PAGES if CODE.search((ROOT / name).read_text
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with ``pictures``, as the documents assume."""
+    """A working folder with ``pictures`` and ``classes``, as the documents assume."""
     monkeypatch.chdir(tmp_path)
     _, images = small_model(n_images=8, shape=(24, 24))
-    (tmp_path / "pictures").mkdir()
-    for i, image in enumerate(np.maximum(images, 0)):
-        Image.fromarray(to_grey(image)).save(tmp_path / "pictures" / f"{i}.png")
+    write_pictures(tmp_path / "pictures", images)
+    images, labels = class_images(8, (24, 24))
+    for label in set(labels):
+        write_pictures(tmp_path / "classes" / label, images[labels == label])
     return tmp_path
+
+
+def write_pictures(folder, images):
+    folder.mkdir(parents=True)
+    for i, image in enumerate(np.maximum(images, 0)):
+        Image.fromarray(to_grey(image)).save(folder / f"{i}.png")
 
 
 @pytest.mark.parametrize("name", WITH_CODE)
