@@ -65,8 +65,12 @@ def test_train_and_predict(method, folders, tmp_path, capsys):
     assert '"label":"dot"' in page.read_text()
     assert main(["info", str(model)]) == 0
     assert "bar, dot" in capsys.readouterr().out
-    for command in (["export", "-o", "x.svg"], ["report", "-o", "x.html"]):
-        assert "is a classifier" in fails(capsys, command[0], model, *command[1:])
+    report = tmp_path / "report.html"
+    assert main(["report", str(model), "-o", str(report), "--images", str(folders)]) == 0
+    assert "100.0% of 16" in report.read_text()
+    capsys.readouterr()
+    for command in (["export", model, "-o", "x.svg"], ["align", model, folders, "-o", "x"]):
+        assert "is a classifier" in fails(capsys, *command)
 
 
 def test_wrong_folders(folders, tmp_path, capsys):

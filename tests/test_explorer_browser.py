@@ -9,7 +9,7 @@ from helpers import small_jpats, small_model
 
 from patternfold import CustomMother, InverseMultiquadric, manifold
 from patternfold.png import to_grey
-from patternfold.report import explorer
+from patternfold.report import explorer, report
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
@@ -172,6 +172,19 @@ def test_keyboard_and_themes(visit):
     nameless = """[...document.querySelectorAll("button, input, canvas[role]")].filter((e) =>
       !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length)).length"""
     assert page.evaluate(nameless) == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility(scheme, browser, tmp_path):
+    """No violation of the rules that axe-core checks: names, roles, contrast, order."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+    model, images, labels = small_jpats()
+    pages = [explorer(model, images, labels), report(model)]
+    with browser.new_context(color_scheme=scheme, bypass_csp=True) as context:
+        for made in pages:
+            page = context.new_page()
+            page.goto(f"file://{made.save(tmp_path / 'page.html')}")
+            assert axe.Axe().run(page).response["violations"] == []
 
 
 def test_dragging_moves_the_pattern(visit):

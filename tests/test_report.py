@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import small_model
+from helpers import small_jpats, small_model, small_views_classifier
 from sklearn.exceptions import NotFittedError
 
 from patternfold import PATS, Box
@@ -146,6 +146,28 @@ def test_report(tmp_path):
 def test_report_without_images():
     page = report(small_model()[0])
     assert "Alignment" not in Collector(page.html).headings
+
+
+def test_report_on_a_classifier(tmp_path):
+    model, images, labels = small_jpats()
+    found = Collector(report(model).html)
+    assert found.headings[0] == "Report on a classifier"
+    assert {"The patterns", "Learning"} <= set(found.headings)
+    labels = labels.copy()
+    labels[:2] = "dot"  # two bars that are called dots
+    page = report(model, tmp_path / "report.html", images, labels)
+    found = Collector(page.html)
+    assert {"Confusions", "Misclassified images"} <= set(found.headings)
+    assert "83.3% of 12" in page.html
+    assert "25% of class dot are taken for bar" in page.html
+    assert all(address.startswith("data:") for address in found.loaded)
+
+
+def test_report_on_aligned_views():
+    model, images, labels = small_views_classifier()
+    found = Collector(report(model, None, images, labels).html)
+    assert "Confusions" in found.headings
+    assert "Learning" not in found.headings
 
 
 # Remarks

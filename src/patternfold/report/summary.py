@@ -12,44 +12,69 @@ from patternfold.report import figures
 from patternfold.report.document import Page, render_page
 from patternfold.report.explorer import facts
 from patternfold.report.findings import findings
-from patternfold.report.payload import view_of
+from patternfold.report.payload import View, view_of
+from patternfold.report.summary_classes import class_results, class_sections, judged_sections
 
 
 def report(
-    model: Any, path: str | Path | None = None, X: Any = None, *, title: str | None = None
+    model: Any,
+    path: str | Path | None = None,
+    X: Any = None,
+    y: Any = None,
+    *,
+    title: str | None = None,
 ) -> Page:
     """Describe a fitted model: options, remarks, curves and pictures.
 
     Parameters
     ----------
-    model : PATS
+    model : PATS, JPATS or AlignedViewsClassifier
         A fitted model.
     path : path, optional
         Where to write the page.
     X : array of shape (N, H, W) or (N, H·W), optional
         Images, to show their alignment and those that fit worst.
+    y : array of shape (N,), optional
+        Their classes; with them a classifier is judged.
     title : str, optional
         Heading of the page.
     """
     view = view_of(model)
-    remarks = findings(
-        view.transformation.parameters, model.parameters_, model.error_path_, model.stop_reason_
-    )
-    sections = _sections(model, view)
-    if X is not None:
-        sections += _image_sections(model, X)
+    if hasattr(model, "pattern_"):
+        results, remarks, sections = _describe_pattern(model, view, X)
+    else:
+        results, remarks, sections = _describe_classes(model, view, X, y)
+    heading = "a learned pattern" if len(view.patterns) == 1 else "a classifier"
     page = render_page(
         "report.html",
-        title=title or "Report on a learned pattern",
+        title=title or f"Report on {heading}",
         facts=facts(model, view),
         remarks=remarks,
         options=_options(model),
-        results=_results(model),
+        results=results,
         sections=sections,
     )
     if path is not None:
         page.save(path)
     return page
+
+
+Parts = tuple[list[tuple[str, str]], list[str], list[dict[str, str]]]
+
+
+def _describe_pattern(model: Any, view: View, X: Any) -> Parts:
+    box = view.transformation.parameters
+    remarks = findings(box, model.parameters_, model.error_path_, model.stop_reason_)
+    sections = _sections(model, view) + ([] if X is None else _image_sections(model, X))
+    return _results(model), remarks, sections
+
+
+def _describe_classes(model: Any, view: View, X: Any, y: Any) -> Parts:
+    results, sections = class_results(model, view), class_sections(model, view)
+    if X is None or y is None:
+        return results, [], sections
+    judged, remarks, more = judged_sections(model, view, X, y)
+    return results + judged, remarks, sections + more
 
 
 def _options(model: Any) -> list[tuple[str, str, bool]]:
@@ -73,7 +98,7 @@ def _results(model: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _sections(model: Any, view: Any) -> list[dict[str, str]]:
+def _sections(model: Any, view: View) -> list[dict[str, str]]:
     return [
         {
             "title": "The pattern",
