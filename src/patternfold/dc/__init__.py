@@ -6,7 +6,7 @@ from patternfold.dc.blocks import Restricted, minimise_blocks
 from patternfold.dc.branch_and_bound import branch_and_bound
 from patternfold.dc.curvature import by_curvature, hessian_bound
 from patternfold.dc.cutting_plane import cutting_plane
-from patternfold.dc.dca import cccp, dca
+from patternfold.dc.dca import cccp, dca, dca_by_regions
 from patternfold.dc.decompositions import Atom, frozen_error
 from patternfold.dc.function import Function
 from patternfold.dc.preliminary import (
@@ -36,6 +36,7 @@ __all__ = [
     "coarse_grid",
     "cutting_plane",
     "dca",
+    "dca_by_regions",
     "differential_evolution",
     "frozen_error",
     "hessian_bound",

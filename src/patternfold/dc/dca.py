@@ -8,6 +8,9 @@ import numpy as np
 from scipy import optimize
 
 from patternfold.dc.base import Decomposition
+from patternfold.dc.curvature import by_curvature
+from patternfold.dc.function import Function
+from patternfold.dc.preliminary import narrow
 from patternfold.dc.result import Result
 
 
@@ -63,6 +66,56 @@ def dca(
 
 cccp = dca
 """The concave-convex procedure: for differentiable h, which all of ours are, DCA itself."""
+
+
+def dca_by_regions(
+    function: Function,
+    start: np.ndarray,
+    *,
+    share: float = 0.03,
+    max_boxes: int = 64,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    time_limit: float = np.inf,
+) -> Result:
+    """DCA with a decomposition that is made anew on a small region around the point.
+
+    Over a small region the Hessian's bound is tight, so that steps are long; where they end at
+    its border the region moves on.
+
+    Parameters
+    ----------
+    function : Function
+        f on its box.
+    start : array of shape (s,)
+        Where to begin.
+    share : float
+        Size of the region, as a share of each side of the box.
+    max_boxes : int
+        Boxes over which the Hessian is bounded for each region.
+    tol, max_iter, time_limit
+        Stop when a region lowers f by less than this share, after so many regions or seconds.
+    """
+    began, status = time.perf_counter(), "max-iter"
+    point = np.asarray(start, np.float64)
+    value = float(function.values(point[None])[0])
+    history: list[tuple[float, float]] = []
+    for _ in range(max_iter):
+        before = value
+        pair = by_curvature(function.on(narrow(function.box, point, share)), max_boxes)
+        left = time_limit - (time.perf_counter() - began)
+        found = dca(pair, point, tol=tol, max_iter=30, time_limit=left)
+        if found.value < value:
+            point, value = found.point, found.value
+        history.append((value, -np.inf))
+        if before - value <= tol * abs(value):
+            status = "converged"
+            break
+        if time.perf_counter() - began > time_limit:
+            status = "time-limit"
+            break
+    seconds = time.perf_counter() - began
+    return Result(point, value, -np.inf, status, len(history), seconds, history)
 
 
 def convex_step(problem: Decomposition, point: np.ndarray) -> np.ndarray:

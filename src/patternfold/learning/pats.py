@@ -16,6 +16,7 @@ from patternfold.selection.correct import correct_all, correct_coefficients, lea
 from patternfold.selection.points import gather, pull_back
 from patternfold.selection.refine import refine_frozen, refine_tangent
 from patternfold.selection.search import search_atoms
+from patternfold.selection.solvers import solve_atom
 
 N_CANDIDATES = 8
 """Atoms from the global search that are improved on Ẽ."""
@@ -110,7 +111,18 @@ def select_atom(
 ) -> tuple[np.ndarray, float]:
     """Choose γ and c of the next atom by minimising Ẽ, line 8 of Algorithm 1."""
     points = pull_back(residuals, problem.weights, lam, problem.transformation, problem.grid)
-    nodes, side = gather(points, problem.grid.pixel, half_width=1.1)
+    if settings.solver != "search":
+        return solve_atom(
+            settings.solver,
+            points,
+            problem.mother,
+            problem.atom_box,
+            rng,
+            settings.solver_options,
+        )
+    # Pixels of images that are scaled down and shifted lie well outside the window; leaving them
+    # out misjudges atoms at its border.
+    nodes, side = gather(points, problem.grid.pixel, half_width=1.35)
     components = (problem.mother, problem.dictionary)
     candidates = search_atoms(nodes, side, *components, N_CANDIDATES, rng)
     gammas, coefs, gains = refine_frozen(candidates, nodes, *components, problem.atom_box)

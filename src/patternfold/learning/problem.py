@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +33,8 @@ class Settings:
     settle: bool = True
     stop_on_increase: bool = False
     seed: int = 0
+    solver: str = "search"
+    solver_options: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
