@@ -56,7 +56,7 @@ def test_solvers_agree_on_an_atom(images: np.ndarray, rng: np.random.Generator) 
     for weights in (np.ones(2), np.array([1.0, -0.3])):
         w = np.repeat(weights, len(values))
         v = np.concatenate([values + noise[0], 0.2 * values + noise[1]])
-        points = Points(x, y, w * v, w)
+        points = Points(x, y, w * v, w, np.abs(w))
         problem = atom_problem(points, pf.Gaussian(), box)
         ends = []
         for solver in SOLVERS[1:]:

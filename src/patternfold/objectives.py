@@ -18,12 +18,15 @@ from patternfold.manifold import tangent_vectors, warped_pixels
 from patternfold.mothers import AbstractMother
 from patternfold.transformations import AbstractTransformation
 
+SOUND = 0.2
+"""Least share of Σ |w| φ² that Σ w φ² must have: below it impostors outweigh, and c is unsound."""
+
 Points = Float[Array, " P"]
 Batch = Float[Array, "N n"]
 
 
 def frozen_gain(
-    phi: Points, weighted_residuals: Points, weights: Points
+    phi: Points, weighted_residuals: Points, weights: Points, sizes: Points
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     r"""Decrease of Ẽ (eq. tildeE) by the best multiple of an atom φ_γ, and that multiple.
 
@@ -33,11 +36,11 @@ def frozen_gain(
               \tilde E(0) - \tilde E(γ, c^*) = \frac{(\sum w v φ_γ)^2}{\sum w φ_γ^2}.
 
     With signed weights the denominator may vanish or turn negative, where Ẽ is unbounded in c;
-    such atoms are refused: their gain is 0.
+    such atoms are refused: their gain is 0. ``sizes`` are the |w|.
     """
     along = (weighted_residuals * phi).sum()
     energy = (weights * phi**2).sum()
-    floor = 1e-3 * (jnp.abs(weights) * phi**2).sum() + jnp.finfo(phi.dtype).tiny
+    floor = SOUND * (sizes * phi**2).sum() + jnp.finfo(phi.dtype).tiny
     sound = energy > floor
     coef = along / jnp.where(sound, energy, 1)
     return jnp.where(sound, coef * along, 0), jnp.where(sound, coef, 0)

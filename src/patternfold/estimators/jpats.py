@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +63,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
         As in `PATS`.
     reference : {"centroid", "farthest"}, default="centroid"
         Ψ^m: the image of each class that is nearest its centroid, or farthest from it.
-    solver, tangent_refinement, refit, projection, n_starts, n_exchanges
+    solver, solver_options, tangent_refinement, refit, projection, n_starts, n_exchanges
         As in `PATS`.
     n_joint : int, optional
         How many atoms of each class are selected jointly, the last ones; by default up to 2, and
@@ -147,6 +148,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
         bounds: Mapping[str, tuple[float, float]] | None = None,
         reference: str = "centroid",
         solver: str = "search",
+        solver_options: Mapping[str, Any] | None = None,
         tangent_refinement: bool = True,
         refit: str | None = "all",
         projection: str = "global",
@@ -173,6 +175,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
         self.bounds = bounds
         self.reference = reference
         self.solver = solver
+        self.solver_options = solver_options
         self.tangent_refinement = tangent_refinement
         self.refit = refit
         self.projection = projection
@@ -356,6 +359,11 @@ class JPATS(ClassifierMixin, BaseEstimator):
         self.error_path_ = np.array(learned.path, np.float64) / scale
         self.n_iter_ = max(1, len(learned.path) - 1)
         self.stop_reason_ = learned.reason
+        if learned.reason == "interrupted":
+            warnings.warn(
+                "Learning was interrupted; the model holds the patterns found so far.",
+                stacklevel=3,
+            )
         threshold = self.outlier_threshold
         if threshold == "calibrate":
             nearest = np.sqrt(state.squares.min(axis=1))

@@ -18,13 +18,14 @@ class Points(NamedTuple):
     """Weighted values scattered in the pattern's frame, all of shape (P,).
 
     ``weighted`` holds w·v and ``weights`` w: sums of these are all that Ẽ needs, and both may
-    be gathered in cells.
+    be gathered in cells. ``sizes`` holds |w|, which tells where weights of both signs cancel.
     """
 
     x: np.ndarray
     y: np.ndarray
     weighted: np.ndarray
     weights: np.ndarray
+    sizes: np.ndarray
 
 
 def pull_back(
@@ -43,6 +44,7 @@ def pull_back(
         np.asarray(y).ravel(),
         (residuals * per_pixel).ravel(),
         per_pixel.ravel(),
+        np.abs(per_pixel).ravel(),
     )
 
 
@@ -59,20 +61,19 @@ def gather(points: Points, cell: float, half_width: float) -> tuple[Points, int]
     column, row = column[inside], row[inside]
     left, top = column.astype(np.int64), row.astype(np.int64)
     right_share, low_share = column - left, row - top
-    weighted, weights = np.zeros(side * side), np.zeros(side * side)
+    sums = np.zeros((3, side * side))
     for i, share_y in ((0, 1 - low_share), (1, low_share)):
         for j, share_x in ((0, 1 - right_share), (1, right_share)):
             node, share = (top + i) * side + left + j, share_y * share_x
-            weighted += np.bincount(node, share * points.weighted[inside], side * side)
-            weights += np.bincount(node, share * points.weights[inside], side * side)
+            for total, values in zip(sums, points[2:], strict=True):
+                total += np.bincount(node, share * values[inside], side * side)
     axis = (np.arange(side) - (side - 1) / 2) * cell
     dtype = points.x.dtype
     return (
         Points(
             np.tile(axis, side).astype(dtype),
             np.repeat(axis, side).astype(dtype),
-            weighted.astype(dtype),
-            weights.astype(dtype),
+            *sums.astype(dtype),
         ),
         side,
     )

@@ -55,12 +55,12 @@ def _frozen_model(
 
     Signed weights enter the gain and its slope as they are and the matrix by their size.
     """
-    size = jnp.abs(points.weights)
+    size = points.sizes
 
     def model(gamma: Float[Array, " s"]) -> tuple[Array, Array, Array, Array]:
         phi, columns = atom_derivatives(mother, dictionary, gamma, points.x, points.y)
         columns = jnp.stack(columns)
-        gain, coef = frozen_gain(phi, points.weighted, points.weights)
+        gain, coef = frozen_gain(phi, points.weighted, points.weights, size)
         slope = coef * (columns @ (points.weighted - coef * points.weights * phi))
         along, energy = columns @ (size * phi), (size * phi**2).sum()
         matrix = (columns * size[None]) @ columns.T

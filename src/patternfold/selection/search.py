@@ -18,6 +18,7 @@ from patternfold.atoms import evaluate_atom
 from patternfold.compilation import compiled
 from patternfold.dictionary import AbstractDictionary, AtomDictionary
 from patternfold.mothers import AbstractMother, AbstractRadialMother
+from patternfold.objectives import SOUND
 from patternfold.selection.points import Points
 
 fft: Any = scipy.fft  # its own annotations do not fit what it returns
@@ -80,6 +81,8 @@ def _gains(points: Points, side: int, shapes: Shapes) -> np.ndarray:
     energy = correlate(points.weights, shapes.phi_squared)
     # An atom where there is hardly any data, or impostors outweigh, has no sound gain.
     least = 1e-3 * np.abs(energy).max(axis=1, keepdims=True)
+    if (points.weights < 0).any():
+        least = np.maximum(least, SOUND * correlate(points.sizes, shapes.phi_squared))
     return np.where(energy > least, along**2 / np.maximum(energy, least), 0.0)
 
 
@@ -127,5 +130,6 @@ def _search_samples(
         rows = gamma[part].astype(points.x.dtype)
         phi = np.asarray(_evaluate_atoms(mother, dictionary, rows, points.x, points.y))
         along, energy = phi @ points.weighted, phi**2 @ points.weights
-        gains[part] = np.where(energy > 0, along**2 / np.maximum(energy, 1e-30), 0)
+        sound = energy > SOUND * (phi**2 @ points.sizes)
+        gains[part] = np.where(sound, along**2 / np.maximum(energy, 1e-30), 0)
     return gamma[np.argsort(-gains)[:n_candidates]]

@@ -1,0 +1,88 @@
+"""Aligned views and the classifier on them, as scikit-learn's users meet them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import patternfold as pf
+from patternfold import datasets
+
+FAMILY = "rotation-translation"
+LEARNER = pf.PATS(n_atoms=1, transformation="translation", n_starts=1, n_exchanges=0)
+
+
+@parametrize_with_checks(
+    [pf.AlignedViews(LEARNER), pf.AlignedViewsClassifier(manifold_learner=LEARNER)]
+)
+@pytest.mark.usefixtures("as_users_run")
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    """Images of two random patterns, the same ones in fit and test, and their labels."""
+    rng = np.random.default_rng(3)
+    patterns = [datasets.random_pattern(3, rng) for _ in range(2)]
+    sets = []
+    for _ in range(2):
+        images = [
+            datasets.random_images(p, 16, rng, FAMILY, shape=(20, 20), noise=0.02)[0]
+            for p in patterns
+        ]
+        sets += [np.concatenate(images), np.repeat([4, 7], 16)]
+    return sets
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return pf.PATS(n_atoms=3, transformation=FAMILY, n_starts=1, n_exchanges=0, random_state=0)
+
+
+def test_views_are_aligned(classes, learner):
+    X, y, X_test, y_test = classes
+    views = pf.AlignedViews(learner, parameters=True).fit(X, y)
+    features = views.transform(X_test)
+    names = list(views.get_feature_names_out())
+    assert features.shape == (32, 2 * 400 + 2 + 2 * 3) == (32, len(names))
+    assert names[0] == "view_4_pixel_0"
+    assert names[800:804] == ["distance_4", "distance_7", "theta_4", "tx_4"]
+    for m, label in enumerate(views.classes_):
+        own = features[y_test == label, 400 * m : 400 * (m + 1)]
+        raw = X_test[y_test == label].reshape(16, -1)
+        # What is left is noise and interpolation.
+        assert own.var(axis=0).sum() < 0.35 * raw.var(axis=0).sum()
+    found = pf.project(views.patterns_, X_test, FAMILY, n_candidates=6, max_iter=10)
+    np.testing.assert_allclose(features[:, 800:802], found.distances, rtol=1e-5)
+
+
+def test_classifier_beats_raw_pixels(classes, learner):
+    X, y, X_test, y_test = classes
+    model = pf.AlignedViewsClassifier(manifold_learner=learner).fit(X, y)
+    raw = KNeighborsClassifier(1).fit(X.reshape(32, -1), y)
+    assert model.score(X_test, y_test) > 0.95
+    assert model.score(X_test, y_test) > raw.score(X_test.reshape(32, -1), y_test)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X_test), model.predict(X_test))
+
+
+def test_pipelines_joint_learner_and_other_classifiers(classes):
+    X, y, X_test, y_test = classes
+    joint = pf.JPATS(n_atoms=3, transformation=FAMILY, n_joint=0, n_tuning=2, random_state=0)
+    pipeline = make_pipeline(pf.AlignedViews(joint, distances=False), LogisticRegression())
+    assert pipeline.fit(X, y).score(X_test, y_test) > 0.95
+    assert pipeline[0].transform(X_test).shape == (32, 800)
+
+
+def test_bad_learner(classes):
+    X, y, *_ = classes
+    with pytest.raises(TypeError, match="manifold_learner must be a PATS or a JPATS"):
+        pf.AlignedViews(LogisticRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="only one class"):
+        pf.AlignedViewsClassifier().fit(X, np.zeros(32))

@@ -1,0 +1,143 @@
+"""The parts of JPATS: margins, schedules, signed weights, joint correction."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+import patternfold as pf
+from patternfold import datasets
+from patternfold.grid import Grid
+from patternfold.learning.joint import JointProblem, cross_project, frozen_squares
+from patternfold.learning.jpats import JointSettings, iterations, signed_problem
+from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.schedules import (
+    ConstantAlpha,
+    SigmoidAlpha,
+    fit_beta,
+    sigmoid_slopes,
+)
+from patternfold.learning.tuning import smooth_error, tune
+
+
+@pytest.fixture(scope="module")
+def joint():
+    """Noisy images of two similar patterns, and a state with rough patterns."""
+    rng = np.random.default_rng(0)
+    first = datasets.random_pattern(3, rng)
+    second = first.replace(first.coef * [1, 1, -1], first.gamma)
+    images = [
+        datasets.random_images(p, 12, rng, "rotation-translation", shape=(20, 20), noise=0.1)[0]
+        for p in (first, second)
+    ]
+    rows = np.concatenate(images).reshape(24, -1)
+    family = pf.RotationTranslation()
+    whole = Problem(rows, np.ones(24), Grid(20, 20), family, pf.Gaussian(), pf.AtomDictionary())
+    problem = JointProblem(whole, np.repeat([0, 1], 12), 2)
+    patterns = tuple(p.take(np.arange(2)) for p in (first, second))
+    patterns = (patterns[0], patterns[1].replace(0.9 * patterns[1].coef, patterns[1].gamma))
+    return problem, cross_project(problem, patterns, None, 6)
+
+
+def test_margins_by_hand(joint):
+    problem, state = joint
+    state = replace(state, squares=np.array([[1.0, 2.0]] * 12 + [[1.0, 3.0]] * 12))
+    margins = state.margins(problem.labels)
+    assert list(margins.rival) == [1] * 12 + [0] * 12
+    np.testing.assert_allclose(margins.f, [-1.0] * 12 + [2.0] * 12)
+    assert state.errors(problem) == (12.0, 12 * 1.0 + 12 * 3.0)
+
+
+def test_cross_projections_are_no_worse_than_frozen(joint):
+    problem, state = joint
+    frozen = frozen_squares(problem, state.patterns, state.lam)
+    np.testing.assert_allclose(frozen, state.squares, rtol=1e-3)
+    again = cross_project(problem, state.patterns, state.lam)
+    assert (again.squares <= state.squares * (1 + 1e-4)).all()
+
+
+def test_alpha_schedules():
+    alpha = SigmoidAlpha()
+    values = [alpha(j) for j in range(1, 30)]
+    assert values == sorted(values)
+    assert 0.5 <= values[0] < 0.7
+    assert values[-1] == pytest.approx(10)
+    assert alpha(6) == pytest.approx(5.25)
+    assert ConstantAlpha(2.0)(7) == 2.0
+
+
+def test_beta_is_the_logistic_fit(rng):
+    f = rng.normal(size=4000)
+    wrong = rng.uniform(size=4000) < 1 / (1 + np.exp(-3.0 * f))
+    assert fit_beta(f, wrong) == pytest.approx(3.0, rel=0.1)
+    # Where f tells without fail, the fit is held back.
+    assert fit_beta(f, f > 0) < 500
+
+
+def test_eta_is_the_derivative_of_the_sigmoid(rng):
+    f = rng.normal(size=5)
+    step = 1e-6
+    sigmoid = [1 / (1 + np.exp(-2.0 * (f + d))) for d in (-step, step)]
+    np.testing.assert_allclose(
+        sigmoid_slopes(f, 2.0), (sigmoid[1] - sigmoid[0]) / (2 * step), rtol=1e-6
+    )
+
+
+def test_signed_weights(joint):
+    problem, state = joint
+    margins = state.margins(problem.labels)
+    pull = np.linspace(0.1, 2.4, 24)
+    signed, lam = signed_problem(problem, state, 1, margins, pull)
+    np.testing.assert_allclose(signed.weights[:12], 1 + pull[12:])
+    np.testing.assert_allclose(signed.weights[12:24], -pull[:12])
+    assert not signed.weights[24:].any()
+    np.testing.assert_array_equal(lam[:12], state.lam[12:, 1])
+    np.testing.assert_array_equal(lam[12:24], state.lam[:12, 1])
+
+
+def test_iterations_never_raise_the_classification_error(joint):
+    problem, state = joint
+    alone = Settings(n_atoms=4, refit=None, projection="local")
+    settings = JointSettings(alone, (4, 4), n_joint=2)
+    errors = [state.errors(problem)]
+    errors += [s.errors(problem) for s in iterations(problem, settings, state)]
+    assert len(errors) > 1
+    assert all(b[0] <= a[0] for a, b in itertools.pairwise(errors))
+
+
+def test_joint_correction_lowers_the_smooth_error(joint):
+    problem, state = joint
+    alpha, beta = 10.0, 4 / np.abs(state.margins(problem.labels).f).mean()
+    states = [state, *tune(problem, state, ConstantAlpha(alpha), 6)]
+    errors = [smooth_error(problem, s, alpha, beta) for s in states]
+    assert len(errors) >= 3
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.95 * errors[0]
+    wrong = [s.errors(problem)[0] for s in states]
+    assert wrong == sorted(wrong, reverse=True)
+
+
+def test_step_of_the_joint_correction_is_downhill(joint):
+    """The slope of the correction is that of J, checked by finite differences of J itself."""
+    problem, state = joint
+    labels = problem.labels
+    alpha, beta = 10.0, 4 / np.abs(state.margins(labels).f).mean()
+
+    def error(c: np.ndarray) -> float:
+        moved = state.patterns[0].replace(c, state.patterns[0].gamma)
+        patterns = (moved, state.patterns[1])
+        return smooth_error(problem, cross_project(problem, patterns, state.lam), alpha, beta)
+
+    gradient = optimize.approx_fprime(state.patterns[0].coef, error, 1e-2)
+    margins = state.margins(labels)
+    pull = alpha * sigmoid_slopes(margins.f, beta)
+    signed, lam = signed_problem(problem, state, 0, margins, pull)
+    residuals = signed.residuals(state.patterns[0], lam)
+    expected = []
+    for gamma in state.patterns[0].gamma:
+        atom = pf.Pattern([1.0], gamma[None])
+        phi = pf.manifold.render(atom, lam, pf.RotationTranslation(), (20, 20))
+        expected.append(-2 * (signed.weights[:, None] * residuals * phi).sum())
+    np.testing.assert_allclose(gradient, expected, rtol=0.15)
