@@ -133,4 +133,4 @@ def atom_problem(points: Points, mother: AbstractMother, box: Box) -> Function:
         [np.pi / 2, *box.upper[1:], reach],
         periodic=["psi"],
     )
-    return frozen_error(*points, both, mother)
+    return frozen_error(*points[:4], both, mother)
