@@ -46,7 +46,7 @@ def points(signed: bool = False) -> Points:
 def problem(box: Box = BOX, imq: bool = False, signed: bool = False) -> Function:
     """Ẽ of the next atom."""
     mother = InverseMultiquadric() if imq else Gaussian()
-    return frozen_error(*points(signed), box, mother)
+    return frozen_error(*points(signed)[:4], box, mother)
 
 
 def direct_error(x: np.ndarray, imq: bool = False, signed: bool = False) -> np.ndarray:

@@ -66,8 +66,8 @@ class JPATS(ClassifierMixin, BaseEstimator):
     solver, solver_options, tangent_refinement, refit, projection, n_starts, n_exchanges
         As in `PATS`.
     n_joint : int, optional
-        How many atoms of each class are selected jointly, the last ones; by default up to 2, and
-        all of them if there are fewer than 4.
+        How many atoms of each class are selected jointly, the last ones; by default 1, or all of
+        them if some class has only one.
     alpha : float or callable, optional
         α, or a function of the iteration 1, 2, ...; by default from 0.5 to 10 along a sigmoid. With
         0 every class is learned alone, as by `PATS`.
@@ -78,7 +78,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
         How often atoms are chosen within an iteration, each time around new base values f_0.
     significance : float, default=0.01
         An atom joins if its coefficient is at least this share of the largest one.
-    patience : int, default=3
+    patience : int, default=2
         Rejected iterations in a row before joint selection ends.
     n_tuning : int, default=30
         Most steps of the joint correction at the end.
@@ -159,7 +159,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
         beta: float | Callable[[np.ndarray, np.ndarray], float] | None = None,
         n_base_updates: int = 1,
         significance: float = 0.01,
-        patience: int = 3,
+        patience: int = 2,
         n_tuning: int = 30,
         outlier_threshold: float | str | None = None,
         outlier_label: Any = None,
@@ -322,7 +322,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"n_atoms={count!r} of class {m!r} must be an integer above 0.")
         n_joint = self.n_joint
         if n_joint is None:
-            n_joint = 2 if min(counts) >= 4 else max(counts)
+            n_joint = 1 if min(counts) > 1 else max(counts)
         settings = JointSettings(
             alone=alone._settings(seed),
             n_atoms=counts,

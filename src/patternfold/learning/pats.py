@@ -202,14 +202,15 @@ def correct(problem: Problem, settings: Settings, state: State) -> State:
 
 
 def correct_at_length(problem: Problem, settings: Settings, state: State) -> State:
-    """Let all atoms and λ_i settle, on all pixels."""
+    """Let all atoms and λ_i settle, on all pixels or amply many."""
     state = correct(problem, settings, state)
     move = settings.projection != "fixed"
     # Many steps where each brings much, as towards an exact fit; few where they bring little.
-    new = correct_all(
-        *state[:2], problem.data, problem.atom_box, max_iter=40, tol=5e-4, move_lam=move
+    pattern, lam, _ = correct_all(
+        *state[:2], problem.ample_data, problem.atom_box, max_iter=40, tol=5e-4, move_lam=move
     )
-    return min(state, State(*new), key=lambda s: s.error)
+    new = State(pattern, lam, problem.error(pattern, lam))
+    return min(state, new, key=lambda s: s.error)
 
 
 def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Generator) -> Any:

@@ -18,6 +18,9 @@ from patternfold.pattern import Pattern
 from patternfold.selection.correct import Data
 from patternfold.transformations import AbstractTransformation
 
+AMPLE_PIXELS = 100_000
+"""Pixels of all images together that tell some dozens of atoms well enough."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -57,6 +60,11 @@ class Problem:
     def data(self) -> Data:
         """All pixels, for the correction."""
         return self._pixels(1)
+
+    @cached_property
+    def ample_data(self) -> Data:
+        """All pixels, or, where the images have more than enough of them together, a part."""
+        return self.data if self.images.size <= AMPLE_PIXELS else self.sparse_data
 
     @cached_property
     def sparse_data(self) -> Data:

@@ -22,27 +22,35 @@ from patternfold.learning.schedules import AlphaSchedule, sigmoid_slopes, usual_
 from patternfold.pattern import Pattern
 from patternfold.selection.correct import assemble
 
+TOLERANCE = 1e-4
+"""A step that lowers J by less than this share of it is the last one."""
+
 _START_DAMPING, _MOST_DAMPING = 0.1, 1e4
 
 
 def tune(
     problem: JointProblem, state: JointState, alpha: AlphaSchedule, max_iter: int
 ) -> Iterator[JointState]:
-    """Yield states of ever lower J, in none of which more images are misclassified."""
+    """Go down on J; yield those states in which no more images are misclassified than before."""
     alpha_now, labels = alpha(10**6), problem.labels
-    damping = _START_DAMPING
     beta = usual_beta(state.margins(labels).f, state.own_squares(labels))
+    damping, error = _START_DAMPING, smooth_error(problem, state, alpha_now, beta)
+    fewest = state.errors(problem)[0]
     for _ in range(max_iter):
         patterns = tuple(
             _step(problem, state, m, alpha_now, beta, damping) for m in range(problem.n_classes)
         )
         new = cross_project(problem, patterns, state.lam)
-        gained = smooth_error(problem, state, alpha_now, beta) - smooth_error(
-            problem, new, alpha_now, beta
-        )
-        if gained > 0 and new.errors(problem)[0] <= state.errors(problem)[0]:
-            state, damping = new, damping / 3
-            yield state
+        new_error = smooth_error(problem, new, alpha_now, beta)
+        if new_error < error:
+            small = error - new_error < TOLERANCE * error
+            state, error, damping = new, new_error, damping / 3
+            wrong = state.errors(problem)[0]
+            if wrong <= fewest:
+                fewest = wrong
+                yield state
+            if small:
+                break
         else:
             damping *= 4
         if damping > _MOST_DAMPING:
