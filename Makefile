@@ -30,7 +30,7 @@ demo: $(VENV)/.stamp-demo  ## run the demonstration
 	$(BIN)/patternfold demo $(ARGS)
 
 test: $(VENV)/.stamp-test browser  ## run the tests, two at a time (ARGS="-k pattern" is passed to pytest)
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadscope $(ARGS)
 
 # Pages are tested in a real browser: the machine's, or else the system's package or playwright's own.
 browser: $(VENV)/.stamp-test

@@ -15,15 +15,16 @@ import pytest
 from helpers import small_model
 from PIL import Image
 
-from patternfold import load
+from patternfold import PATS, load
 from patternfold.cli import main
 from patternfold.cli.cache import cache_folder
 from patternfold.cli.console import Console
-from patternfold.cli.parser import MOTHERS, TRANSFORMATIONS
+from patternfold.cli.parser import MOTHERS, SOLVERS, TRANSFORMATIONS
 from patternfold.cli.progress import Progress
 from patternfold.learning.state import Progress as Line
 from patternfold.persistence import read_model_file, save
 from patternfold.png import to_grey
+from patternfold.selection import solvers
 
 QUICK = ["--atoms", "2", "--transformation", "similarity"]
 
@@ -93,6 +94,7 @@ def test_names_are_those_of_the_library():
 
     assert tuple(pf.transformations.TRANSFORMATIONS) == TRANSFORMATIONS
     assert tuple(pf.mothers.MOTHERS) == MOTHERS
+    assert set(solvers.SOLVERS) == set(SOLVERS)
 
 
 def test_learned_model(learned, pictures):
@@ -127,23 +129,14 @@ def test_learning_says_what_it_does(pictures, tmp_path, capsys):
 
 
 def test_classes_are_taken_together(pictures, tmp_path, capsys):
-    for name in ("a", "b"):
-        image = np.asarray(Image.open(pictures / "00.png")) / 255
-        write_pictures(tmp_path / "both" / name, [image, image.T])
-    _, said = run(capsys, "learn", tmp_path / "both", "-o", tmp_path / "model.ptm", *QUICK)
+    for name, file in (("a", "00.png"), ("b", "01.png")):
+        image = np.asarray(Image.open(pictures / file)) / 255
+        turned = [np.rot90(image, k) for k in range(4)]
+        write_pictures(tmp_path / "both" / name, turned)
+    wrong = ["-o", tmp_path / "model.ptm", *QUICK, "--bound", "sx=1:2"]  # ends before learning
+    said = fails(capsys, "learn", tmp_path / "both", *wrong)
+    assert "'sx' is not known" in said
     assert "2 classes taken together: one pattern is learned for all" in said
-
-
-def test_options_reach_the_estimator(pictures, tmp_path, capsys):
-    path = tmp_path / "model.ptm"
-    options = ["--paper", "--bound", "s=0.6:1.6", "--seed", "3", "--normalise", "range"]
-    run(capsys, "learn", pictures, "-o", path, *QUICK, *options)
-    model = load(path)
-    assert model.refit is None
-    assert model.random_state == 3
-    assert model.bounds == {"s": (0.6, 1.6)}
-    message = fails(capsys, "learn", pictures, "-o", tmp_path / "x", *QUICK, "--bound", "sx=1:2")
-    assert "'sx' is not known" in message
 
 
 def test_align_to_a_folder(learned, pictures, tmp_path, capsys):
@@ -229,7 +222,11 @@ def test_files_without_preparation_are_taken_as_they_are(pictures, tmp_path, cap
 # Configuration files
 
 
-def test_configuration(pictures, tmp_path, capsys):
+def test_options_and_configuration_reach_the_estimator(pictures, tmp_path, capsys, monkeypatch):
+    def published(cls, **options):  # in place of the slow one
+        return cls(**options, n_exchanges=0)
+
+    monkeypatch.setattr(PATS, "paper", classmethod(published))
     path, config = tmp_path / "model.ptm", tmp_path / "settings.toml"
     config.write_text(
         f"""
@@ -242,12 +239,16 @@ def test_configuration(pictures, tmp_path, capsys):
         json = true
         """
     )
-    assert main(["learn", str(pictures), "--config", str(config), "--atoms", "2"]) == 0
+    options = ["--config", str(config), "--atoms", "2", "--paper", "--seed", "3"]
+    assert main(["learn", str(pictures), *options, "--normalise", "range"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["atoms"] == 2  # the command line wins
-    model = read_model_file(path)
-    assert model.model.bounds == {"s": (0.6, 1.6)}
-    assert model.preparation["subtract_background"] is True
+    found = read_model_file(path)
+    assert found.model.bounds == {"s": (0.6, 1.6)}
+    assert (found.model.random_state, found.model.n_exchanges) == (3, 0)
+    assert found.preparation is not None
+    assert found.preparation["subtract_background"] is True
+    assert found.preparation["normalise"] == "range"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +300,7 @@ def test_empty_folders_and_single_images(pictures, tmp_path, capsys):
     assert "holds one image" in fails(capsys, "learn", pictures / "00.png", *output)
 
 
-def test_mixed_sizes_text_and_alpha(pictures, tmp_path, capsys):
+def test_mixed_sizes_text_and_alpha(learned, pictures, tmp_path, capsys):
     folder = tmp_path / "mixed"
     folder.mkdir()
     with Image.open(pictures / "00.png") as image:
@@ -310,7 +311,8 @@ def test_mixed_sizes_text_and_alpha(pictures, tmp_path, capsys):
     start = ["learn", folder, "-o", tmp_path / "x.ptm", *QUICK]
     assert "text.png can't be read" in fails(capsys, *start)
     assert "--size 64" in fails(capsys, *start, "--skip-unreadable")
-    values, said = run(capsys, *start, "--skip-unreadable", "--size", "16")
+    options = ["-o", tmp_path / "aligned", "--skip-unreadable"]
+    values, said = run(capsys, "align", learned, folder, *options)  # the model knows the size
     assert values["images"] == 3
     assert "1 unreadable file(s) left out: text.png" in said
     assert "1 colour picture(s) turned grey" in said

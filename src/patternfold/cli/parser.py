@@ -20,6 +20,7 @@ TRANSFORMATIONS = (
     "affine",
 )
 MOTHERS = ("gaussian", "inverse-multiquadric")
+SOLVERS = ("search", "cutting-plane", "branch-and-bound", "dca")
 SOURCE = "folder of pictures (sub-folders are classes), multi-page TIFF, MRC stack, .npy or .npz"
 
 
@@ -117,6 +118,7 @@ def _fill_learn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
     _add_output(parser, "model file to write, for example model.ptm")
     group = _add_learning(parser, atoms=20)
+    group.add_argument("--solver", choices=SOLVERS, help="how atoms are found (default: search)")
     group.add_argument("--paper", action="store_true", help="the published algorithm, unimproved")
     _add_preparation(parser)
 

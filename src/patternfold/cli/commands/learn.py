@@ -37,7 +37,9 @@ def _fit(options: argparse.Namespace, images: Any, console: Console) -> tuple[An
 
     progress = Progress(console)
     make = PATS.paper if options.paper else PATS
+    solver = {} if options.solver is None else {"solver": options.solver}
     model = make(
+        **solver,
         n_atoms=options.atoms,
         transformation=options.transformation,
         mother=options.mother,
