@@ -9,7 +9,7 @@ from patternfold import Box, Gaussian, Grid, InverseMultiquadric, Pattern, datas
 from patternfold.dc import Function, frozen_error
 from patternfold.dc.decompositions import VARIABLES
 from patternfold.manifold import render
-from patternfold.selection.points import Points, pull_back
+from patternfold.selection.points import pull_back
 from patternfold.transformations import as_transformation
 
 BOX = Box(
@@ -34,13 +34,13 @@ def residuals(digit: int = 5) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(8, -1).astype(np.float64) - rendered, lam
 
 
-def points(signed: bool = False) -> Points:
-    """All pixels in the pattern's frame; signed: three images are impostors."""
+def points(signed: bool = False) -> tuple[np.ndarray, ...]:
+    """x, y, w v and w of all pixels in the pattern's frame; signed: three images are impostors."""
     v, lam = residuals()
     weights = np.array([1.5, 1, 1, 2, 1, -0.4, -0.7, -0.2]) if signed else np.ones(8)
     family = as_transformation("rotation-translation-scaling")
     with jax.enable_x64(True):
-        return pull_back(v, weights, lam, family, Grid(16, 16))
+        return pull_back(v, weights, lam, family, Grid(16, 16))[:4]
 
 
 def problem(box: Box = BOX, imq: bool = False, signed: bool = False) -> Function:
