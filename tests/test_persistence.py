@@ -85,6 +85,13 @@ def test_what_was_kept_beside_the_model(saved):
     np.testing.assert_array_equal(found.examples.parameters, model.parameters_[:2])
 
 
+def test_solver_options_come_back(tmp_path):
+    model, _ = small_model(solver="dca", solver_options={"time_limit": 2.0})
+    model.save(tmp_path / "model.ptm")
+    loaded = load(tmp_path / "model.ptm")
+    assert (loaded.solver, loaded.solver_options) == ("dca", {"time_limit": 2.0})
+
+
 def test_jpats_comes_back(tmp_path):
     model, _, _ = small_jpats(bounds={"s": (0.5, 1.5)}, alpha=2.0)
     model.cross_parameters_[3] = np.nan  # an image without weight

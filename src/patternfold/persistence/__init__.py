@@ -128,6 +128,8 @@ def read_model_file(path: str | Path) -> ModelFile:
             raise _damaged(path, error) from error
         except (ValueError, TypeError, NotImplementedError, OverflowError) as error:
             raise _damaged(path, error) from error
+        except (AttributeError, LookupError) as error:  # an option's own check met another type
+            raise _damaged(path, error) from error
 
 
 def transformation_of(model: Any) -> AbstractTransformation:

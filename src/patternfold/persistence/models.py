@@ -42,6 +42,8 @@ def describe_options(model: Any) -> dict[str, Any]:
             value = [int(v) for v in value]
         elif name == "bounds" and value is not None:
             value = {key: [float(v) for v in pair] for key, pair in value.items()}
+        elif name == "solver_options" and value is not None:
+            value = {key: v for key, v in value.items() if isinstance(v, Plain)}
         elif not isinstance(value, Plain):
             continue
         options[name] = value
@@ -59,6 +61,8 @@ def build_options(kind: type, description: dict[str, Any]) -> dict[str, Any]:
             value = take_shape(stored, name)
         elif name == "bounds" and value is not None:
             value = {key: _pair(pair) for key, pair in take(stored, name, dict).items()}
+        elif name == "solver_options" and value is not None:
+            value = take(stored, name, dict)
         elif not isinstance(value, Plain):
             raise ValueError(f"the option {name!r} must be a plain value")
         options[name] = value
