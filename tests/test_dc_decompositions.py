@@ -17,7 +17,7 @@ from patternfold.dc import (
     hessian_bound,
     narrow,
 )
-from patternfold.dc.function import BLOCK
+from patternfold.dc.function import BLOCK, _gradients
 from patternfold.testing import check_dc
 
 MOTHERS = {"gaussian": Gaussian(), "inverse-multiquadric": InverseMultiquadric()}
@@ -141,6 +141,18 @@ def test_blocks_of_pixels_add_up(rng: np.random.Generator) -> None:
     z = ((c * dx + s * dy) / ATOM[3]) ** 2 + ((c * dy - s * dx) / ATOM[4]) ** 2
     direct = (w * (v - ATOM[5] * np.sqrt(2 / np.pi) * np.exp(-z)) ** 2).sum()
     assert total == pytest.approx(direct, rel=1e-12)
+
+
+def test_memory_does_not_grow_with_the_number_of_pixels(x64: None) -> None:
+    """What a kernel allocates beside its inputs, for 4 and for 64 blocks of pixels."""
+
+    def allocated(n_blocks: int) -> int:
+        terms, rows = problem().terms, jnp.zeros((16, 6), jnp.float64)
+        pixels = tuple(jnp.zeros((n_blocks, BLOCK), jnp.float64) for _ in range(4))
+        compiled = _gradients.lower(terms, rows, pixels).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert allocated(64) <= 1.2 * allocated(4)
 
 
 def test_components_without_a_decomposition_are_refused() -> None:

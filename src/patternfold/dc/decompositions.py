@@ -77,13 +77,11 @@ def squared_radius(gamma: Any, nu: Any, xi: Any) -> Any:
     What ν and ξ multiply does not depend on the pixel and is decomposed once.
     """
     c, s = cos(gamma[0]), sin(gamma[0])
-    tau_x, tau_y, over_x, over_y = gamma[1], gamma[2], 1 / gamma[3], 1 / gamma[4]
-    shift_x, shift_y = (
-        (c * over_x) * tau_x + (s * over_x) * tau_y,
-        (c * over_y) * tau_y - (s * over_y) * tau_x,
-    )
-    x = (c * over_x) * nu + (s * over_x) * xi - shift_x
-    y = (c * over_y) * xi - (s * over_y) * nu - shift_y
+    tau_x, tau_y = gamma[1], gamma[2]
+    over_x, over_y = 1 / gamma[3], 1 / gamma[4]
+    c_x, s_x, c_y, s_y = c * over_x, s * over_x, c * over_y, s * over_y
+    x = c_x * nu + s_x * xi - (c_x * tau_x + s_x * tau_y)
+    y = c_y * xi - s_y * nu - (c_y * tau_y - s_y * tau_x)
     return square(x) + square(y)
 
 
