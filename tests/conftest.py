@@ -3,6 +3,7 @@
 import os
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import jaxtyping
@@ -14,6 +15,10 @@ matplotlib.use("Agg")
 os.environ["PATTERNFOLD_CACHE"] = "off"  # the user's cache folder is not ours
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+# Compilation is most of the time; what one worker, or an earlier run, has compiled serves all.
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache/jax"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,16 @@ import patternfold as pf
 from patternfold import datasets
 
 FAMILY = "rotation-translation"
-LEARNER = pf.PATS(n_atoms=1, transformation="translation", n_starts=1, n_exchanges=0)
+# Few kernels to compile: the checks come with many shapes.
+LEARNER = pf.PATS(
+    n_atoms=1,
+    transformation="translation",
+    tangent_refinement=False,
+    refit=None,
+    projection="fixed",
+    n_starts=1,
+    n_exchanges=0,
+)
 
 
 @parametrize_with_checks(
@@ -57,7 +66,7 @@ def test_views_are_aligned(classes, learner):
         own = features[y_test == label, 400 * m : 400 * (m + 1)]
         raw = X_test[y_test == label].reshape(16, -1)
         # What is left is noise and interpolation.
-        assert own.var(axis=0).sum() < 0.35 * raw.var(axis=0).sum()
+        assert own.var(axis=0).sum() < 0.5 * raw.var(axis=0).sum()
     found = pf.project(views.patterns_, X_test, FAMILY, n_candidates=6, max_iter=10)
     np.testing.assert_allclose(features[:, 800:802], found.distances, rtol=1e-5)
 
@@ -80,6 +89,7 @@ def test_pipelines_joint_learner_and_other_classifiers(classes):
     assert pipeline[0].transform(X_test).shape == (32, 800)
 
 
+@pytest.mark.usefixtures("as_users_run")
 def test_bad_learner(classes):
     X, y, *_ = classes
     with pytest.raises(TypeError, match="manifold_learner must be a PATS or a JPATS"):

@@ -176,6 +176,7 @@ def test_progress_and_interruption(quick, classes):
         ({"transformation": "similarty"}, "similarity"),
     ],
 )
+@pytest.mark.usefixtures("as_users_run")
 def test_options(quick, options, message):
     X = np.random.default_rng(0).uniform(size=(4, 4, 4))
     with pytest.raises(ValueError, match=message):

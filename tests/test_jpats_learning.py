@@ -109,7 +109,7 @@ def test_iterations_never_raise_the_classification_error(joint):
 
 def test_joint_correction_lowers_the_smooth_error(joint):
     problem, state = joint
-    alpha, beta = 10.0, 4 / np.abs(state.margins(problem.labels).f).mean()
+    alpha, beta = 10.0, 2 / np.abs(state.margins(problem.labels).f).mean()
     states = [state, *tune(problem, state, ConstantAlpha(alpha), 6)]
     errors = [smooth_error(problem, s, alpha, beta) for s in states]
     assert len(errors) >= 3
@@ -123,7 +123,7 @@ def test_step_of_the_joint_correction_is_downhill(joint):
     """The slope of the correction is that of J, checked by finite differences of J itself."""
     problem, state = joint
     labels = problem.labels
-    alpha, beta = 10.0, 4 / np.abs(state.margins(labels).f).mean()
+    alpha, beta = 10.0, 2 / np.abs(state.margins(labels).f).mean()
 
     def error(c: np.ndarray) -> float:
         moved = state.patterns[0].replace(c, state.patterns[0].gamma)

@@ -269,11 +269,13 @@ class AlignedViewsClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each image."""
-        return self.classifier_.predict(self._views(X))
+        views = self._views(X)
+        return self.classifier_.predict(views)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the classifier's decision values."""
-        return self.classifier_.decision_function(self._views(X))
+        views = self._views(X)
+        return self.classifier_.decision_function(views)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the estimator takes."""

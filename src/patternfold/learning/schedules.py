@@ -44,10 +44,10 @@ class ConstantAlpha:
 def fit_beta(f: np.ndarray, wrong: np.ndarray) -> float:
     """Fit the sigmoid's β to the pairs (f, I): logistic regression with one parameter.
 
-    β stays within a factor of 30 of 4 over the mean |f|: where f tells I without fail, the fit
+    β stays within a factor of 30 of 2 over the mean |f|: where f tells I without fail, the fit
     would go to infinity.
     """
-    usual = 4 / np.abs(f).mean()
+    usual = 2 / np.abs(f).mean()
 
     def loss(log_beta: float) -> float:
         z = np.exp(log_beta) * f
@@ -59,12 +59,12 @@ def fit_beta(f: np.ndarray, wrong: np.ndarray) -> float:
 
 
 def usual_beta(f: np.ndarray, squares: np.ndarray) -> float:
-    """Four over the mean |f|, where no iteration has told more yet.
+    """Two over the mean |f|, where no iteration has told more yet.
 
     Before there are patterns f is 0; the squared distances then tell the scale.
     """
     scale = np.abs(f).mean() or squares.mean()
-    return float(4 / max(scale, np.finfo(np.float64).tiny))
+    return float(2 / max(scale, np.finfo(np.float64).tiny))
 
 
 def sigmoid_slopes(f: np.ndarray, beta: float) -> np.ndarray:

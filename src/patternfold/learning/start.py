@@ -14,8 +14,8 @@ from patternfold.learning.state import Callback, State
 from patternfold.pattern import Pattern
 from patternfold.projection import project
 
-REFERENCE_ATOMS = 16
-"""Atoms of the reference pattern that stands for an image."""
+REFERENCE_ATOMS, PIXELS_PER_ATOM = 16, 8
+"""Most atoms of the reference pattern that stands for an image, and least pixels for each."""
 
 START_CANDIDATES = 24
 """Candidates for each of the first λ_i: what is missed here is hard to mend later."""
@@ -113,7 +113,7 @@ def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pa
     alone = replace(problem, images=image.reshape(1, -1), weights=np.ones(1))
     start = State(problem.empty, identity[None].astype(image.dtype), alone.energy)
     settings = Settings(
-        REFERENCE_ATOMS,
+        min(REFERENCE_ATOMS, max(1, image.size // PIXELS_PER_ATOM)),
         tangent_refinement=False,
         refit="coefficients",
         projection="fixed",
