@@ -21,7 +21,7 @@ EXTRAS_docs := docs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PRECIOUS: $(VENV)/.stamp-%
-.PHONY: help demo test browser check format bench docs clean
+.PHONY: help demo test exhaustive browser check format bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -30,7 +30,10 @@ demo: $(VENV)/.stamp-demo  ## run the demonstration
 	$(BIN)/patternfold demo $(ARGS)
 
 test: $(VENV)/.stamp-test browser  ## run the tests, two at a time (ARGS="-k pattern" is passed to pytest)
-	$(BIN)/python -m pytest -n 2 --dist loadscope $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not exhaustive' $(ARGS)
+
+exhaustive: $(VENV)/.stamp-test  ## run scikit-learn's checks of the classifiers, several minutes
+	$(BIN)/python -m pytest -n 2 -m exhaustive $(ARGS)
 
 # Pages are tested in a real browser: the machine's, or else the system's package or playwright's own.
 browser: $(VENV)/.stamp-test

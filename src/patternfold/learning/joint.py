@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from patternfold.chunks import padded_rows
 from patternfold.learning.problem import Problem
 from patternfold.pattern import Pattern
 from patternfold.projection import project
@@ -37,6 +38,15 @@ class JointProblem:
         images = np.ascontiguousarray(self.all.images[index])
         return replace(self.all, images=images, weights=weights)
 
+    def filled_part(self, index: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
+        """The same, filled up with images that weigh nothing, and the indices of all.
+
+        Sets of similar size then share compiled code.
+        """
+        missing = padded_rows(len(index)) - len(index)
+        index = np.append(index, np.full(missing, index[0]))
+        return self.part(index, np.append(weights, np.zeros(missing))), index
+
 
 class Margins(NamedTuple):
     """How each image lies between its own manifold and the nearest other one.
@@ -48,6 +58,10 @@ class Margins(NamedTuple):
     rival: np.ndarray
     f: np.ndarray
     wrong: np.ndarray
+
+    def impostors(self, labels: np.ndarray, m: int) -> np.ndarray:
+        """R^m: images of other classes whose nearest other manifold is M^m."""
+        return np.flatnonzero((self.rival == m) & (labels != m))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from patternfold.chunks import padded_rows
 from patternfold.learning.joint import (
     JointProblem,
     JointState,
@@ -222,16 +221,13 @@ def signed_problem(
     """Images that bear on p^m with signed weights, and their λ: own ones and impostors R^m.
 
     Own images weigh w_i(1 + α η_i), impostors −w_i α η_i; ``pull`` is α η. The number of images is
-    filled up with ones that weigh nothing, so that compiled code serves again.
+    filled up with ones that weigh nothing.
     """
-    own = np.flatnonzero(problem.labels == m)
-    impostors = np.flatnonzero((margins.rival == m) & (problem.labels != m))
-    index = np.concatenate([own, impostors])
+    own, impostors = np.flatnonzero(problem.labels == m), margins.impostors(problem.labels, m)
     weights = problem.all.weights
     signed = np.concatenate([weights[own] * (1 + pull[own]), -(weights * pull)[impostors]])
-    missing = padded_rows(len(index)) - len(index)
-    index = np.append(index, np.full(missing, own[0]))
-    return problem.part(index, np.append(signed, np.zeros(missing))), state.lam[index, m]
+    part, index = problem.filled_part(np.concatenate([own, impostors]), signed)
+    return part, state.lam[index, m]
 
 
 def _room(settings: JointSettings, state: JointState) -> bool:

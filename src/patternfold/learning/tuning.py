@@ -15,7 +15,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import linalg, special
 
-from patternfold.chunks import padded_rows
 from patternfold.descent import held_at_bounds
 from patternfold.learning.joint import JointProblem, JointState, cross_project
 from patternfold.learning.schedules import AlphaSchedule, sigmoid_slopes, usual_beta
@@ -74,8 +73,7 @@ def _step(
     labels, weights, pattern = problem.labels, problem.all.weights, state.patterns[m]
     margins = state.margins(labels)
     pull = alpha * sigmoid_slopes(margins.f, beta)
-    own = np.flatnonzero(labels == m)
-    impostors = np.flatnonzero((margins.rival == m) & (labels != m))
+    own, impostors = np.flatnonzero(labels == m), margins.impostors(labels, m)
     matrix, slope = _normal(problem, state, m, own, weights[own] * (1 + pull[own]))
     if len(impostors):
         away = _normal(problem, state, m, impostors, (weights * pull)[impostors])
@@ -95,11 +93,6 @@ def _normal(
     problem: JointProblem, state: JointState, m: int, index: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Normal equations of Σ w‖u − U_λ(p^m)‖² in the atoms of p^m, over some of the images."""
-    missing = padded_rows(len(index)) - len(index)
-    index, weights = (
-        np.append(index, np.full(missing, index[0])),
-        np.append(weights, np.zeros(missing)),
-    )
-    part = problem.part(index, weights)
+    part, index = problem.filled_part(index, weights)
     normal = assemble(state.patterns[m], state.lam[index, m], part.sparse_data)
     return normal.atoms, normal.atoms_slope
