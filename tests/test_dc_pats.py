@@ -63,6 +63,10 @@ def test_solvers_agree_on_an_atom(images: np.ndarray, rng: np.random.Generator) 
             gamma, coef = solve_atom(solver, points, pf.Gaussian(), box, rng, {"time_limit": 0.5})
             assert box.contains(gamma[None])[0]
             ends.append(float(problem.values(np.append(gamma, coef)[None])[0]))
+        gamma, coef = solve_atom(
+            "cutting-plane", points, pf.Gaussian(), box, rng, {"decomposition": "rules"}
+        )
+        ends.append(float(problem.values(np.append(gamma, coef)[None])[0]))
         # With impostors the energy is signed, so that ends are compared with its size.
         assert np.ptp(ends) <= 1e-3 * np.abs(w * v**2).sum()
         assert max(ends) < 0.6 * problem.constant
@@ -96,5 +100,12 @@ def test_bad_options_are_refused(images: np.ndarray) -> None:
         pf.PATS(2, solver="cutting plane").fit(images)
     with pytest.raises(ValueError, match="max_iter"):
         pf.PATS(2, solver="dca", solver_options={"max_iters": 3}).fit(images)
-    with pytest.raises(ValueError, match="must be a number above 0"):
-        pf.PATS(2, solver="dca", solver_options={"time_limit": 0}).fit(images)
+    for options, message in (
+        ({"time_limit": 0}, "must be a number above 0"),
+        ({"max_iter": 2.5}, "must be an integer above 0"),
+        ({"decomposition": "rule"}, "rules"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pf.PATS(2, solver="cutting-plane", solver_options=options).fit(images)
+    with pytest.raises(ValueError, match="solver_options"):
+        pf.PATS(2, solver="dca", solver_options={"decomposition": "rules"}).fit(images)

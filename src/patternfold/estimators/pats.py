@@ -68,7 +68,8 @@ class PATS(TransformerMixin, BaseEstimator):
         after a particle swarm, for which φ and the dictionary must have a DC decomposition.
     solver_options : dict, optional
         Limits of a DC solver for each atom: ``max_iter``, ``time_limit`` in seconds, ``tol``. By
-        default the cutting plane makes 60 cuts in at most 30 s; the others stop after 10 s.
+        default the cutting plane makes 60 cuts in at most 30 s; the others stop after 10 s. The
+        cutting plane also takes ``decomposition="rules"``, that of the paper's appendices.
     tangent_refinement : bool, default=True
         Improve each new atom on the tangent distance error Ê.
     refit : {"all", "coefficients", None}, default="all"
@@ -294,7 +295,7 @@ class PATS(TransformerMixin, BaseEstimator):
         if not self.tol >= 0:
             raise ValueError(f"tol={self.tol!r} must not be negative.")
         require_solvable(self.solver, as_mother(self.mother), as_dictionary(self.dictionary))
-        check_solver_options(self.solver_options)
+        check_solver_options(self.solver, self.solver_options)
 
     def _problem(self, rows: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
         """Put images in an order of their own, equal ones together.

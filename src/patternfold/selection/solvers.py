@@ -7,7 +7,7 @@ in it (section IV-C). ``search``, the default, stands in `patternfold.selection.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ import numpy as np
 
 from patternfold._validation import unknown_name
 from patternfold.box import Box
+from patternfold.dc.base import ByRules, Decomposition
 from patternfold.dc.branch_and_bound import branch_and_bound
 from patternfold.dc.curvature import by_curvature
 from patternfold.dc.cutting_plane import cutting_plane
@@ -34,11 +35,20 @@ BOXES = 256
 """Boxes over which the Hessian is bounded for the decomposition: more are tighter and slower."""
 
 
-def _cutting_plane(function: Function, start: np.ndarray, **options: Any) -> Result:
+DECOMPOSITIONS: dict[str, Callable[[Function], Decomposition]] = {
+    "curvature": lambda function: by_curvature(function, BOXES),
+    "rules": ByRules,
+}
+"""Decompositions for the cutting plane: our tighter one, and that of the paper's appendices."""
+
+
+def _cutting_plane(
+    function: Function, start: np.ndarray, decomposition: str = "curvature", **options: Any
+) -> Result:
     """60 cuts in a region around the start: the paper makes 40 to 60."""
     limits: dict[str, Any] = {"max_iter": 60, "time_limit": 30.0} | options
     region = function.on(narrow(function.box, start, REGION))
-    return cutting_plane(by_curvature(region, BOXES), start=start, **limits)
+    return cutting_plane(DECOMPOSITIONS[decomposition](region), start=start, **limits)
 
 
 def _branch_and_bound(function: Function, start: np.ndarray, **options: Any) -> Result:
@@ -60,7 +70,7 @@ DC_SOLVERS: dict[str, Callable[..., Result]] = {
 """Solvers by name: functions of Ẽ, a start, and limits as options."""
 
 SOLVERS = ("search", *DC_SOLVERS)
-OPTIONS = ("max_iter", "time_limit", "tol")
+LIMITS = ("max_iter", "time_limit", "tol")
 
 
 def require_solvable(solver: str, mother: AbstractMother, dictionary: AbstractDictionary) -> None:
@@ -73,13 +83,19 @@ def require_solvable(solver: str, mother: AbstractMother, dictionary: AbstractDi
         )
 
 
-def check_solver_options(options: Mapping[str, Any] | None) -> None:
-    """Refuse options that no solver knows, or that are not numbers above zero."""
+def check_solver_options(solver: str, options: Mapping[str, Any] | None) -> None:
+    """Refuse options that the solver does not know, and limits that are not above zero."""
+    known = (*LIMITS, "decomposition") if solver == "cutting-plane" else LIMITS
     for name, value in (options or {}).items():
-        if name not in OPTIONS:
-            raise unknown_name("solver_options", name, OPTIONS)
-        if not isinstance(value, Real) or not float(value) > 0:
-            raise ValueError(f"solver_options[{name!r}]={value!r} must be a number above 0.")
+        if name not in known:
+            raise unknown_name("solver_options", name, known)
+        if name == "decomposition":
+            if value not in DECOMPOSITIONS:
+                raise unknown_name("decomposition", value, tuple(DECOMPOSITIONS))
+            continue
+        kind, word = (Integral, "an integer") if name == "max_iter" else (Real, "a number")
+        if not isinstance(value, kind) or not float(value) > 0:
+            raise ValueError(f"solver_options[{name!r}]={value!r} must be {word} above 0.")
 
 
 def solve_atom(
@@ -105,7 +121,8 @@ def solve_atom(
     rng : Generator
         For the preliminary search.
     options : dict, optional
-        Limits for the solver: ``max_iter``, ``time_limit`` (seconds per atom), ``tol``.
+        Limits for the solver: ``max_iter``, ``time_limit`` (seconds per atom), ``tol``; for the
+        cutting plane also the ``decomposition``.
     """
     function = atom_problem(points, mother, box)
     # A swarm is trapped now and then; two of them hardly ever both.
