@@ -67,7 +67,7 @@ def as_targets(estimator: Any, y: Any, n: int) -> np.ndarray:
     estimator.classes_, labels = np.unique(y, return_inverse=True)
     if len(estimator.classes_) < 2:
         raise ValueError(
-            f"y holds only one class, {estimator.classes_[0]!r}; at least two are needed. "
+            f"y holds only one class, {estimator.classes_[0]!s}; at least two are needed. "
             "Learn a single pattern with PATS."
         )
     return labels.reshape(-1)

@@ -307,7 +307,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
         for m, name in enumerate(self.classes_):
             if not images[labels == m].any():
                 raise ValueError(
-                    f"All images of class {name!r} are blank or have no weight: there is no "
+                    f"All images of class {name!s} are blank or have no weight: there is no "
                     "pattern to learn. Leave the class out."
                 )
         problem = Problem(images, summed[kept], **alone._components())
@@ -319,7 +319,7 @@ class JPATS(ClassifierMixin, BaseEstimator):
         counts = self._counts()
         for m, count in zip(self.classes_, counts, strict=True):
             if not isinstance(count, (int, np.integer)) or count < 1:
-                raise ValueError(f"n_atoms={count!r} of class {m!r} must be an integer above 0.")
+                raise ValueError(f"n_atoms={count!r} of class {m!s} must be an integer above 0.")
         n_joint = self.n_joint
         if n_joint is None:
             n_joint = 1 if min(counts) > 1 else max(counts)
