@@ -257,6 +257,7 @@ def iterations(_: int) -> Checks:
     pairs: dict[str, Callable[[], Decomposition]] = {
         "whole box, by the paper's rules": lambda: ByRules(f),
         "region, by the paper's rules": lambda: ByRules(region),
+        "region, by the rules to the letter": lambda: ByRules(region, "paper"),
         "region, by the Hessian's bound": lambda: by_curvature(region, BOXES),
     }
     for name, make in pairs.items():
