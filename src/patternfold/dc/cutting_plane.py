@@ -41,7 +41,7 @@ def cutting_plane(
     start : array of shape (s,), optional
         A point that is known to be good; the result is not worse.
     tol : float
-        Stop when value − lower bound is at most this share of |value|.
+        Stop when value − lower bound is at most this share of abs(value).
     max_iter, time_limit, max_vertices
         Limits on the cuts, the seconds and the size of the polytope.
 

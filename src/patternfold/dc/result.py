@@ -59,12 +59,12 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """(value − lower bound) / |value|, infinite without a bound."""
+        """(value − lower bound) / abs(value), infinite without a bound."""
         return relative_gap(self.value, self.lower_bound)
 
 
 def relative_gap(value: float, lower_bound: float) -> float:
-    """(value − lower bound) / |value|; 0 where they meet, infinite where the value is 0."""
+    """(value − lower bound) / abs(value); 0 where they meet, infinite where the value is 0."""
     if value <= lower_bound:
         return 0.0
     return (value - lower_bound) / abs(value) if abs(value) > 1e-300 else np.inf
