@@ -136,8 +136,8 @@ class DC:
 
         q(f) + A g + B h is convex if A ≥ −q' and B ≥ q' on the values of f: each tangent of q
         turns into a sum of g and h with nonnegative factors, and q is their supremum. The paper
-        takes A = B = K ≥ sup abs(q'). ``low`` is a bound q ≥ low, by default that at the ends of the
-        range for a monotone q.
+        takes A = B = K ≥ sup abs(q'). ``low`` is a bound q ≥ low, by default that at the ends of
+        the range for a monotone q.
         """
         at_low, at_high = slope(self.low), slope(self.high)
         down, up = _positive(-at_low), _positive(at_high)
