@@ -10,6 +10,7 @@ from typing import Any
 from patternfold._version import __version__
 from patternfold.cli.configuration import apply_configuration
 from patternfold.cli.values import bound, count, positive, share, size
+from patternfold.experiments.registry import ENTRIES
 
 TRANSFORMATIONS = (
     "translation",
@@ -234,6 +235,37 @@ def _fill_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=count, default=0)
 
 
+def _fill_reproduce(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name",
+        metavar="NAME|all|list|ledger",
+        choices=(*ENTRIES, "all", "list", "ledger"),
+        help="an experiment, all of them, a list of them, or the table of the paper's statements",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of results (default: results, or results/quick with --quick)",
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="image sets (default: PATTERNFOLD_DATA)"
+    )
+    parser.add_argument("--quick", action="store_true", help="a quick look at tiny instances")
+    parser.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
+    parser.add_argument(
+        "--force", action="store_true", help="begin anew, without steps of earlier runs"
+    )
+    parser.add_argument(
+        "--docs",
+        type=Path,
+        default=Path("docs"),
+        metavar="FOLDER",
+        help="with ledger: documentation to write to (default: docs)",
+    )
+
+
 CLASSIFY = "train a classifier on folders of pictures, and use it"
 ACTIONS = (
     ("train", "learn classes from folders of pictures, one per class", _fill_train),
@@ -247,4 +279,5 @@ COMMANDS = (
     ("export", "write the pattern as SVG, PNG or CSV", _fill_export),
     ("info", "tell what a model file holds, or the versions in use", _fill_info),
     ("demo", "learn a handwritten digit from transformed images", _fill_demo),
+    ("reproduce", "run the paper's experiments, or go on with them", _fill_reproduce),
 )

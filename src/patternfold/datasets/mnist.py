@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 
+from patternfold.datasets.stored import data_folder
+
 MNIST_FILE = "mnist_train_10k.npz"
-
-
-def data_folder(data: str | Path | None = None) -> Path | None:
-    """Return the folder with image sets: ``data``, or the variable PATTERNFOLD_DATA, or None."""
-    folder = data or os.environ.get("PATTERNFOLD_DATA")
-    if folder is None:
-        return None
-    path = Path(folder)
-    if not path.is_dir():
-        raise FileNotFoundError(
-            f"data={str(path)!r} is not a folder; name the one that holds the image sets, or "
-            "unset PATTERNFOLD_DATA."
-        )
-    return path
 
 
 def load_mnist(data: str | Path | None = None) -> tuple[np.ndarray, np.ndarray]:

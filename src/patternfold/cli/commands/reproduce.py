@@ -1,0 +1,107 @@
+"""``patternfold reproduce``: the paper's experiments."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from patternfold.cli.cache import use_cache
+from patternfold.cli.console import Console, Failure
+from patternfold.experiments.registry import ENTRIES
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """List the experiments, run them, or write the ledger of their results."""
+    if options.name == "list":
+        return _list(console)
+    results = options.output or Path("results/quick" if options.quick else "results")
+    if options.name == "ledger":
+        return _ledger(results, options.docs, console)
+    names = list(ENTRIES) if options.name == "all" else [options.name]
+    use_cache()
+    try:
+        return _reproduce(names, results, options, console)
+    except KeyboardInterrupt:
+        return console.fail(
+            f"Interrupted; the steps that were finished are kept in {results}, and the same "
+            "command goes on from there."
+        )
+
+
+def _list(console: Console) -> int:
+    width = max(len(name) for name in ENTRIES)
+    lines = [f"{e.name:<{width}}  {e.figure:<9}  {e.title}" for e in ENTRIES.values()]
+    values = {"experiments": [entry._asdict() for entry in ENTRIES.values()]}
+    console.result(values, "\n".join(lines))
+    return 0
+
+
+def _ledger(results: Path, docs: Path, console: Console) -> int:
+    from patternfold.experiments.ledger import write_ledger
+
+    if not docs.is_dir():
+        raise Failure(f"--docs {docs} is not a folder; name that of the documentation.")
+    values, text = write_ledger(results, docs)
+    console.result(values, text)
+    return 0
+
+
+def _reproduce(
+    names: list[str], results: Path, options: argparse.Namespace, console: Console
+) -> int:
+    from patternfold.datasets import MissingData
+    from patternfold.experiments.page import write_page
+
+    done: list[dict[str, Any]] = []
+    skipped: dict[str, str] = {}
+    for name in names:
+        console.say(f"{name}: {ENTRIES[name].title}")
+        try:
+            done.append(_run(name, results, options, console))
+        except MissingData as error:
+            if len(names) == 1:
+                raise
+            skipped[name] = str(error)
+            console.warn(f"{name} is skipped: {error}")
+    page = write_page(results)
+    values = {"results": str(results), "page": str(page), "experiments": done, "skipped": skipped}
+    console.result(values, "\n".join([*map(_line, done), *_ending(page, skipped)]))
+    return 1 if skipped else 0
+
+
+def _run(name: str, results: Path, options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from patternfold.experiments.results import run_experiment
+
+    started = time.perf_counter()
+    record = run_experiment(
+        name,
+        results,
+        data=options.data,
+        seed=options.seed,
+        quick=options.quick,
+        force=options.force,
+        say=console.say,
+    )
+    return {
+        "name": name,
+        "folder": str(record.folder),
+        "statements": len(record.claims),
+        "hold": sum(claim.holds for claim in record.claims),
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+
+
+def _line(done: dict[str, Any]) -> str:
+    return (
+        f"{done['name']}: {done['hold']} of {done['statements']} statements hold, "
+        f"{done['seconds']:.0f} s, {done['folder']}"
+    )
+
+
+def _ending(page: Path, skipped: dict[str, str]) -> list[str]:
+    lines = [f"{page}: open it in a browser"]
+    if skipped:
+        lines.append(f"skipped for want of data: {', '.join(skipped)}")
+    return lines

@@ -1,0 +1,144 @@
+"""The folder of an experiment's results: pictures, metrics.csv, config.json, claims.json."""
+
+from __future__ import annotations
+
+import csv
+import json
+import platform
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from patternfold._version import __version__
+from patternfold.experiments.base import Claim, Outcome, Values
+from patternfold.experiments.context import STEPS, Context
+from patternfold.experiments.registry import ENTRIES, load_experiment
+from patternfold.experiments.workers import cores
+
+CONFIG, CLAIMS, METRICS = "config.json", "claims.json", "metrics.csv"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a folder of results holds."""
+
+    name: str
+    folder: Path
+    config: Values
+    claims: list[Claim]
+
+    @property
+    def pictures(self) -> list[tuple[Path, str]]:
+        """Picture files with their captions."""
+        return [(self.folder / f"{k}.png", text) for k, text in self.config["pictures"].items()]
+
+
+def run_experiment(
+    name: str,
+    results: Path,
+    *,
+    data: Path | None = None,
+    seed: int = 0,
+    quick: bool = False,
+    force: bool = False,
+    say: Callable[[str], object] = lambda text: None,
+) -> Record:
+    """Run an experiment, or finish one that was interrupted, and write its results.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment, one of `ENTRIES`.
+    results : path
+        Folder of all results; this one's are written to ``results/NAME``.
+    data : path, optional
+        Folder with image sets; by default the variable PATTERNFOLD_DATA.
+    seed : int, default=0
+        Of all random numbers.
+    quick : bool, default=False
+        A quick look at a tiny instance instead of the full run.
+    force : bool, default=False
+        Do all steps anew instead of taking them from an earlier run.
+    say : callable, optional
+        Told how far the run has come.
+    """
+    experiment = load_experiment(name)
+    configuration = experiment.quick if quick else experiment.full
+    context = Context(name, configuration, results, data, seed, quick, say)
+    if force:
+        shutil.rmtree(results / name / STEPS, ignore_errors=True)
+    started = time.perf_counter()
+    outcome = experiment.run(context)
+    return write_results(context, outcome, time.perf_counter() - started)
+
+
+def write_results(context: Context, outcome: Outcome, seconds: float) -> Record:
+    """Write what an experiment found."""
+    folder = context.results / context.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    for name, picture in outcome.pictures.items():
+        picture.figure.savefig(folder / f"{name}.png", dpi=120, facecolor="white")
+    _write_metrics(folder / METRICS, outcome.metrics)
+    _write_json(folder / CLAIMS, [asdict(claim) for claim in outcome.claims])
+    _write_json(folder / CONFIG, _config(context, outcome, seconds))
+    return read_results(folder)
+
+
+def read_results(folder: Path) -> Record:
+    """Read what was written."""
+    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    claims = json.loads((folder / CLAIMS).read_text(encoding="utf-8"))
+    return Record(config["name"], folder, config, [Claim(**claim) for claim in claims])
+
+
+def all_results(results: Path) -> list[Record]:
+    """Read the results of all experiments that were run, in the paper's order."""
+    folders = [results / name for name in ENTRIES]
+    return [read_results(folder) for folder in folders if (folder / CONFIG).exists()]
+
+
+def _config(context: Context, outcome: Outcome, seconds: float) -> Values:
+    entry = ENTRIES[context.name]
+    return {
+        **entry._asdict(),
+        "quick": context.quick,
+        "seed": context.seed,
+        "configuration": asdict(context.configuration),
+        "notes": list(outcome.notes),
+        "pictures": {name: picture.caption for name, picture in outcome.pictures.items()},
+        "versions": _versions(),
+        "machine": {"system": platform.system(), "type": platform.machine(), "cores": cores()},
+        "seconds": round(seconds, 2),
+        "seconds_of_steps": context.seconds,
+    }
+
+
+def _versions() -> dict[str, str]:
+    names = ("jax", "numpy", "scipy", "scikit-learn", "matplotlib")
+    own = {"patternfold": __version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in names}
+
+
+def _write_metrics(path: Path, rows: Sequence[Values]) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)

@@ -1,0 +1,292 @@
+"""The frame of the experiments: steps that survive interruptions, results, pages, the ledger."""
+
+import csv
+import json
+import os
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from small_steps import squares
+
+from patternfold import datasets
+from patternfold.cli import main
+from patternfold.experiments import Claim, Experiment, Outcome, Picture, registry
+from patternfold.experiments.base import Done
+from patternfold.experiments.context import Context
+from patternfold.experiments.ledger import write_ledger
+from patternfold.experiments.page import write_page
+from patternfold.experiments.results import run_experiment
+from patternfold.experiments.steps import fingerprint, read_step, save_step
+from patternfold.experiments.workers import do_all
+
+
+@dataclass(frozen=True)
+class Settings:
+    n: int = 3
+
+
+calls = []
+
+
+def count_up(key, n):
+    calls.append(key)
+    return {"values": np.arange(n), "key": key}
+
+
+def steps_of(n, keys="abc"):
+    return {key: partial(count_up, key, n) for key in keys}
+
+
+def a_context(folder, **options):
+    calls.clear()
+    return Context("complexity", Settings(), folder, quick=True, **options)
+
+
+def make_outcome(context):
+    found = context.parallel(steps_of(context.configuration.n))
+    figure = Figure()
+    figure.subplots().plot(found["a"]["values"])
+    claims = [
+        Claim("It grows.", "by 1", True, ours="the same"),
+        Claim("It | falls.", "it does not", False, reason="It grows."),
+    ]
+    rows = [{"n": n, "value": float(v)} for n, v in enumerate(found["a"]["values"])]
+    return Outcome(rows, {"curve": Picture(figure, "A curve")}, claims, ["Smaller."])
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """An experiment that does nothing of weight, in place of one of the registry's."""
+    calls.clear()
+    experiment = Experiment(Settings(5), Settings(3), make_outcome)
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
+
+
+def test_steps_are_read_back(tmp_path):
+    values = {"x": np.arange(6.0).reshape(2, 3), "n": 3, "text": "α", "list": [1, 2.5, None]}
+    save_step(tmp_path / "steps" / "a.npz", Done(values, 1.5), "print")
+    found = read_step(tmp_path / "steps" / "a.npz", "print")
+    assert found is not None
+    assert found.seconds == 1.5
+    np.testing.assert_array_equal(found.values.pop("x"), values.pop("x"))
+    assert found.values == values
+    assert read_step(tmp_path / "steps" / "a.npz", "another") is None
+    (tmp_path / "steps" / "a.npz").write_bytes(b"damaged")
+    assert read_step(tmp_path / "steps" / "a.npz", "print") is None
+
+
+def test_fingerprints_tell_work_apart():
+    images = np.zeros((2, 3), np.float32)
+    works = [
+        partial(squares, images),
+        partial(squares, images.astype(np.float64)),
+        partial(squares, images + 1),
+        partial(squares, images, offset=1.0),
+        partial(count_up, "a", 3),
+        partial(count_up, "a", Settings()),
+    ]
+    assert len({fingerprint(work) for work in works}) == len(works)
+    assert fingerprint(works[0]) == fingerprint(partial(squares, np.zeros((2, 3), np.float32)))
+    with pytest.raises(TypeError, match="is a Figure"):
+        fingerprint(partial(squares, Figure()))
+
+
+def test_finished_steps_are_not_done_again(tmp_path):
+    first = a_context(tmp_path).parallel(steps_of(3))
+    assert calls == ["a", "b", "c"]
+    again = a_context(tmp_path).parallel(steps_of(3, "abcd"))
+    assert calls == ["d"]
+    assert again["a"]["values"].tolist() == first["a"]["values"].tolist() == [0, 1, 2]
+    a_context(tmp_path).parallel(steps_of(4))
+    assert calls == ["a", "b", "c"]  # other arguments: other work
+
+
+def test_steps_before_an_interruption_are_kept(tmp_path):
+    def stop(text):
+        if text.strip().startswith("b:"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        a_context(tmp_path, say=stop).parallel(steps_of(3))
+    assert calls == ["a", "b"]
+    a_context(tmp_path).parallel(steps_of(3))
+    assert calls == ["c"]
+
+
+def test_steps_of_another_experiment_are_shared(tmp_path):
+    a_context(tmp_path).step("a", partial(count_up, "a", 3))
+    other = Context("illumination", Settings(), tmp_path)
+    other.step("a", partial(count_up, "a", 3), of="complexity")
+    assert calls == ["a"]
+    with pytest.raises(ValueError, match=r"key='\.\./a'"):
+        other.step("../a", partial(count_up, "a", 3))
+
+
+def test_work_is_done_by_several_processes():
+    work = {str(n): partial(squares, [n, n + 1]) for n in range(4)}
+    done = dict(do_all(work, 2))
+    assert {k: d.values["squares"].tolist() for k, d in done.items()} == {
+        str(n): [n**2, (n + 1) ** 2] for n in range(4)
+    }
+    processes = {d.values["process"] for d in done.values()}
+    assert os.getpid() not in processes
+    with pytest.raises(ValueError, match="offset is negative"):
+        list(do_all({"a": partial(squares, [1], -1.0), "b": partial(squares, [1])}, 2))
+
+
+def test_a_run_leaves_its_results(tmp_path, tiny):
+    record = run_experiment("complexity", tmp_path, seed=4)
+    folder = tmp_path / "complexity"
+    assert record.folder == folder
+    rows = list(csv.DictReader((folder / "metrics.csv").read_text().splitlines()))
+    assert [row["value"] for row in rows] == ["0.0", "1.0", "2.0", "3.0", "4.0"]
+    config = json.loads((folder / "config.json").read_text())
+    assert config["configuration"] == {"n": 5}
+    assert config["seed"] == 4
+    assert set(config["seconds_of_steps"]) == {"a", "b", "c"}
+    assert config["versions"]["patternfold"]
+    claims = json.loads((folder / "claims.json").read_text())
+    assert [claim["holds"] for claim in claims] == [True, False]
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_force_begins_anew(tmp_path, tiny):
+    run_experiment("complexity", tmp_path, quick=True)
+    run_experiment("complexity", tmp_path, quick=True)
+    assert len(calls) == 3
+    run_experiment("complexity", tmp_path, quick=True, force=True)
+    assert len(calls) == 6
+
+
+def test_the_page_shows_all_results(tmp_path, tiny):
+    run_experiment("complexity", tmp_path, quick=True)
+    run_experiment("illumination", tmp_path, quick=True)
+    text = write_page(tmp_path).read_text()
+    assert "2 of 4 statements of the paper hold" in text
+    assert text.index('id="illumination"') < text.index('id="complexity"')
+    assert text.count("data:image/png") == 2
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_the_ledger_is_written_from_full_runs(tmp_path, tiny):
+    docs, results = tmp_path / "docs", tmp_path / "results"
+    docs.mkdir()
+    run_experiment("complexity", results, quick=True)
+    with pytest.raises(FileNotFoundError, match="reproduce all"):
+        write_ledger(results, docs)
+    run_experiment("complexity", results)
+    values, _ = write_ledger(results, docs)
+    text = (docs / "claims.md").read_text()
+    assert (values["statements"], values["hold"]) == (2, 1)
+    assert "1 of 2 statements hold" in text
+    assert "| It \\| falls. | it does not. It grows. | **no** | – |" in text
+    assert "Not run: digits-approximation" in text
+    assert (docs / "images/experiments/complexity-curve.png").exists()
+
+
+def test_missing_sets_are_named(tmp_path, monkeypatch):
+    monkeypatch.delenv("PATTERNFOLD_DATA", raising=False)
+    for load, file in (
+        (datasets.load_frey_faces, "frey_faces.npz"),
+        (datasets.load_yale_faces, "yaleb_3subjects_48x42.npz"),
+        (datasets.load_plankton, "plankton_ndsb12_64.npz"),
+    ):
+        with pytest.raises(datasets.MissingData, match=f"no folder .*{file}.*made from .*--data"):
+            load()
+        with pytest.raises(datasets.MissingData, match=f"{file} is not there"):
+            load(tmp_path)
+    np.savez(tmp_path / "frey_faces.npz", y=np.zeros(3))
+    with pytest.raises(ValueError, match="has no array 'x'"):
+        datasets.load_frey_faces(tmp_path)
+
+
+def test_sets_are_read(tmp_path):
+    faces = np.arange(2 * 28 * 20, dtype=np.uint8).reshape(2, 28, 20)
+    np.savez(tmp_path / "frey_faces.npz", x=faces)
+    np.testing.assert_array_equal(datasets.load_frey_faces(tmp_path), faces)
+    light = np.arange(2, dtype=np.int16)
+    np.savez(
+        tmp_path / "yaleb_3subjects_48x42.npz",
+        x=faces,
+        subject=light,
+        azimuth=light,
+        elevation=-light,
+        bad=light == 0,
+    )
+    pictures, subjects, lights = datasets.load_yale_faces(tmp_path)
+    assert (len(pictures), subjects.tolist(), lights.tolist()) == (1, [1], [[1, -1]])
+    np.savez(tmp_path / "plankton_ndsb12_64.npz", x=faces, y=light, class_names=["a", "b"])
+    assert datasets.load_plankton(tmp_path)[2] == ["a", "b"]
+
+
+# The command line
+
+
+def run(capsys, *arguments, code=0):
+    found = main(["reproduce", *map(str, arguments), "--json"])
+    captured = capsys.readouterr()
+    assert found == code, captured.err
+    return json.loads(captured.out), captured.err
+
+
+def test_experiments_are_listed(capsys):
+    values, _ = run(capsys, "list")
+    assert [entry["name"] for entry in values["experiments"]] == list(registry.ENTRIES)
+    assert len(registry.ENTRIES) == 10
+
+
+def test_unknown_experiments_are_wrong_usage(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["reproduce", "digit-approximation"])
+    assert caught.value.code == 2
+    assert "'digits-approximation'" in capsys.readouterr().err
+
+
+def test_an_experiment_runs_and_goes_on(tmp_path, capsys, tiny):
+    values, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
+    assert values["experiments"][0]["hold"] == 1
+    assert (tmp_path / "report.html").exists()
+    assert "a: 0.0 s, 2 steps to go" in said
+    _, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
+    assert "a: from an earlier run" in said
+    assert len(calls) == 3
+
+
+def test_an_interruption_says_how_to_go_on(tmp_path, capsys, tiny, monkeypatch):
+    def interrupted(key, n):
+        raise KeyboardInterrupt
+
+    steps = {"a": partial(count_up, "a", 3), "b": partial(interrupted, "b", 3)}
+    experiment = Experiment(Settings(), Settings(), lambda context: context.parallel(steps))
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
+    values, _ = run(capsys, "complexity", "--quick", "-o", tmp_path, code=1)
+    assert "the same command goes on" in values["error"]
+    assert (tmp_path / "complexity/steps/a.npz").exists()
+    assert not (tmp_path / "complexity/steps/b.npz").exists()
+
+
+def test_missing_data_is_a_failure_or_skipped_aloud(tmp_path, capsys, tiny, monkeypatch):
+    def needs_data(context):
+        if context.name == "faces-approximation":
+            datasets.load_frey_faces(context.data)
+        return make_outcome(context)
+
+    experiment = Experiment(Settings(), Settings(), needs_data)
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
+    options = ("--quick", "-o", tmp_path / "results", "--data", tmp_path)
+    values, _ = run(capsys, "faces-approximation", *options, code=1)
+    assert "frey_faces.npz is not there" in values["error"]
+    values, said = run(capsys, "all", *options, code=1)
+    assert list(values["skipped"]) == ["faces-approximation"]
+    assert len(values["experiments"]) == 9
+    assert "warning: faces-approximation is skipped" in said
+
+
+def test_the_ledger_needs_results_and_a_place(tmp_path, capsys):
+    values, _ = run(capsys, "ledger", "-o", tmp_path, "--docs", tmp_path, code=1)
+    assert "reproduce all" in values["error"]
+    values, _ = run(capsys, "ledger", "-o", tmp_path, "--docs", tmp_path / "no", code=1)
+    assert "is not a folder" in values["error"]
