@@ -75,7 +75,16 @@ _HOMES = {
     ),
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = {*_HOMES, "datasets", "experiments", "files", "manifold", "plotting", "report", "testing"}
+_MODULES = {
+    *_HOMES,
+    "datasets",
+    "experiments",
+    "files",
+    "manifold",
+    "plotting",
+    "report",
+    "testing",
+}
 
 
 def __getattr__(name: str) -> Any:
