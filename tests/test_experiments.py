@@ -249,7 +249,7 @@ def test_an_experiment_runs_and_goes_on(tmp_path, capsys, tiny):
     values, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
     assert values["experiments"][0]["hold"] == 1
     assert (tmp_path / "report.html").exists()
-    assert "a: 0.0 s, 2 steps to go" in said
+    assert "a: 0.0 s, steps left: 2" in said
     _, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
     assert "a: from an earlier run" in said
     assert len(calls) == 3

@@ -42,7 +42,7 @@ class Context:
     say : callable
         Told how far the run has come.
     seconds : dict
-        Seconds that each step took.
+        Seconds that each of the experiment's own steps took.
     """
 
     name: str
@@ -78,9 +78,10 @@ class Context:
             save_step(step_path(folder, key), result, prints[key])
             # What was written and what is read back are alike in every run.
             done[key] = read_step(step_path(folder, key), prints[key])
-            self.say(f"  {key}: {result.seconds:.1f} s, {len(left) - count} steps to go")
+            self.say(f"  {key}: {result.seconds:.1f} s, steps left: {len(left) - count}")
         finished = {key: found for key, found in done.items() if found is not None}
-        self.seconds |= {key: round(found.seconds, 3) for key, found in finished.items()}
+        if of is None:
+            self.seconds |= {key: round(found.seconds, 3) for key, found in finished.items()}
         return {key: finished[key].values for key in steps}
 
     def _find(self, folder: Path, key: str, print_: str) -> Done | None:

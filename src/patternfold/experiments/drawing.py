@@ -1,0 +1,84 @@
+"""Figures of the experiments: curves and rows of pictures, drawn alike everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from patternfold.plotting.canvas import pyplot, show_image
+
+OURS, PATS, SMP, MP, LLA = "ours (default)", "PATS", "SMP", "MP", "locally linear"
+STYLES: dict[str, dict[str, Any]] = {
+    OURS: {"color": "#d1495b", "marker": "o"},
+    PATS: {"color": "#00798c", "marker": "s"},
+    SMP: {"color": "#edae49", "marker": "^"},
+    MP: {"color": "#6a4c93", "marker": "v"},
+    LLA: {"color": "#555555", "linestyle": "--"},
+}
+"""How lines of the same method look in every figure."""
+
+Line = tuple[Sequence[float], Sequence[float]]
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure that no window shows."""
+    pyplot()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def draw_curves(
+    lines: Mapping[str, Line],
+    xlabel: str,
+    ylabel: str,
+    *,
+    levels: Mapping[str, float] | None = None,
+    styles: Mapping[str, Mapping[str, Any]] = STYLES,
+    log: bool = False,
+    size: tuple[float, float] = (6.4, 3.8),
+) -> Any:
+    """Draw labelled curves, and horizontal lines for ``levels``."""
+    figure = new_figure(*size)
+    ax = figure.subplots()
+    for label, (x, y) in lines.items():
+        ax.plot(
+            x, y, label=label, **({"marker": ".", "markersize": 4} | dict(styles.get(label, {})))
+        )
+    for label, level in (levels or {}).items():
+        ax.axhline(level, label=label, **({"linestyle": "--"} | dict(styles.get(label, {}))))
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    if log:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(0, None)
+    ax.grid(alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def draw_rows(rows: Mapping[str, Sequence[np.ndarray]], size: float = 0.95) -> Any:
+    """Draw labelled rows of small pictures."""
+    most = max(len(pictures) for pictures in rows.values())
+    figure = new_figure(size * most + 1.5, size * len(rows) + 0.2)
+    grid = figure.subplots(len(rows), most, squeeze=False)
+    for axes, (label, pictures) in zip(grid, rows.items(), strict=True):
+        for ax in axes:
+            ax.set_axis_off()
+        for ax, picture in zip(axes, pictures, strict=False):
+            ax.set_axis_on()
+            show_image(ax, np.asarray(picture))
+        axes[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=9)
+    return figure
+
+
+def draw_pictures(pictures: Mapping[str, np.ndarray], size: float = 1.35) -> Any:
+    """Draw one row of pictures with a title above each."""
+    figure = new_figure(size * len(pictures), size + 0.35)
+    axes = figure.subplots(1, len(pictures), squeeze=False)[0]
+    for ax, (title, picture) in zip(axes, pictures.items(), strict=True):
+        show_image(ax, np.asarray(picture), title)
+    return figure
