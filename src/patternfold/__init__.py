@@ -77,6 +77,7 @@ _HOMES = {
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 _MODULES = {
     *_HOMES,
+    "baselines",
     "datasets",
     "experiments",
     "files",

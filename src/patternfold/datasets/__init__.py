@@ -2,7 +2,9 @@
 
 from patternfold.datasets.faces import load_frey_faces, load_yale_faces
 from patternfold.datasets.mnist import load_mnist
+from patternfold.datasets.pictures import ink, shrink, unit
 from patternfold.datasets.plankton import load_plankton
+from patternfold.datasets.splits import Split, search_box, split_digits, split_plankton
 from patternfold.datasets.stored import MissingData, data_folder
 from patternfold.datasets.synthetic import (
     place_on_canvas,
@@ -15,7 +17,9 @@ from patternfold.datasets.synthetic import (
 
 __all__ = [
     "MissingData",
+    "Split",
     "data_folder",
+    "ink",
     "load_frey_faces",
     "load_mnist",
     "load_plankton",
@@ -25,5 +29,10 @@ __all__ = [
     "random_images",
     "random_parameters",
     "random_pattern",
+    "search_box",
+    "shrink",
+    "split_digits",
+    "split_plankton",
     "transform_images",
+    "unit",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from patternfold._validation import as_images, lookup
+from patternfold.datasets.pictures import unit
 from patternfold.manifold import render
 from patternfold.pattern import Pattern
 from patternfold.projection import warp
@@ -57,8 +58,7 @@ def transform_images(
     padded = place_on_canvas(rows.reshape(-1, *shape), canvas or shape)
     lam = random_parameters(transformation, len(rows), rng, bounds)
     warped = warp(padded.astype(np.float32), lam, transformation)
-    norms = np.linalg.norm(warped, axis=(1, 2), keepdims=True)
-    return warped / np.where(norms > 0, norms, 1), lam
+    return unit(warped), lam
 
 
 def place_on_canvas(images: np.ndarray, canvas: tuple[int, int]) -> np.ndarray:
