@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-from _timing import machine, verdict
+from _timing import add_parts, chosen_parts, machine, verdict
 
 from patternfold import RotationTranslationScaling
 
@@ -30,10 +30,8 @@ def norms(images: np.ndarray) -> np.ndarray:
 def run_parts(parts: dict[str, Callable[[], bool]], title: str) -> int:
     """Run the parts named on the command line, or all; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=title)
-    parser.add_argument("parts", nargs="*", help=", ".join(parts))
-    chosen = parser.parse_args().parts or [*parts]
-    if unknown := set(chosen) - set(parts):
-        parser.error(f"there is no part {sorted(unknown)}; choose from {', '.join(parts)}")
+    add_parts(parser, parts)
+    chosen = chosen_parts(parser, parser.parse_args(), parts)
     print(f"{machine()}, NumPy {np.__version__}, JAX {jax.__version__} on {jax.default_backend()}")
     passed = all([parts[name]() for name in chosen])
     print(f"\n{verdict(passed)}")

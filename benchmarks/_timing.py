@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,24 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         print("  ".join(cells).rstrip())
+
+
+def add_parts(parser: argparse.ArgumentParser, parts: Iterable[str]) -> None:
+    """Let the command line name the parts of a benchmark to run."""
+    parser.add_argument("parts", nargs="*", help=", ".join(parts))
+
+
+def chosen_parts(
+    parser: argparse.ArgumentParser,
+    options: argparse.Namespace,
+    parts: Iterable[str],
+    default: Sequence[str] | None = None,
+) -> list[str]:
+    """Return the parts named on the command line, or the default, or all."""
+    known = list(parts)
+    if unknown := sorted(set(options.parts) - set(known)):
+        parser.error(f"there is no part {unknown}; choose from {', '.join(known)}")
+    return options.parts or list(default or known)
 
 
 def verdict(passed: bool) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from _timing import add_parts, chosen_parts, verdict
 
 from patternfold import PATS, Gaussian, Grid, datasets
 from patternfold.dc import (
@@ -283,16 +284,16 @@ SECTIONS: dict[str, tuple[Callable[[int], Checks], int]] = {
 def main() -> int:
     """Run the sections asked for and say which claims hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*", default=[*SECTIONS], metavar="S")
+    add_parts(parser, SECTIONS)
     parser.add_argument("--cases", type=int, help="number of atom selections, 20 by default")
     options = parser.parse_args()
     checks: Checks = []
-    for name in options.sections:
+    for name in chosen_parts(parser, options, SECTIONS):
         section, default = SECTIONS[name]
         checks += section(options.cases or default)
     print()
     for claim, holds in checks:
-        print(f"{'PASS' if holds else 'FAIL'}  {claim}")
+        print(f"{verdict(holds)}  {claim}")
     return 0 if all(holds for _, holds in checks) else 1
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from _timing import add_parts, chosen_parts, verdict
 
 from patternfold import PATS, datasets
 
@@ -56,12 +57,11 @@ def digits(seeds: range) -> Checks:
         monotone &= bool((np.diff(ours) <= 0).all() and (np.diff(paper) <= 0).all())
         ahead &= bool(at[1][0] <= at[0][1])
         shared = min(len(paper), len(ours))
-        # The start that leads after a few atoms, which ours chooses, need not lead after one.
-        below &= bool((ours[1:shared] <= paper[1:shared]).all())
+        below &= bool((ours[:shared] <= paper[:shared]).all())
     return [
         ("errors never rise", monotone),
         ("default with 10 atoms at or below the published setting with 20", ahead),
-        ("default never above it at equal atoms, from the second on", below),
+        ("default never above it at equal atoms", below),
     ]
 
 
@@ -190,18 +190,18 @@ SECTIONS: dict[str, tuple[Callable[[range], Checks], int]] = {
 def main() -> int:
     """Run the sections asked for and say which claims hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*", default=["speed"], choices=[*SECTIONS], metavar="S")
+    add_parts(parser, SECTIONS)
     parser.add_argument("--seeds", type=int, help="number of data sets")
     parser.add_argument("--first", type=int, default=0, help="first seed")
     options = parser.parse_args()
     checks: Checks = []
-    for name in options.sections:
+    for name in chosen_parts(parser, options, SECTIONS, default=["speed"]):
         section, default = SECTIONS[name]
         n = options.seeds or default
         checks += section(range(options.first, options.first + n))
     print()
     for claim, holds in checks:
-        print(f"{'PASS' if holds else 'FAIL'}  {claim}")
+        print(f"{verdict(holds)}  {claim}")
     return 0 if all(holds for _, holds in checks) else 1
 
 

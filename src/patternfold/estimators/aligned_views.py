@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.svm import SVC
+from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from patternfold.estimators.images import as_targets, as_weights, rows_of
-from patternfold.estimators.jpats import CANDIDATES, JPATS
+from patternfold.estimators.images import ImageEstimator, as_targets, as_weights, rows_of
+from patternfold.estimators.jpats import JPATS, project_on_all
 from patternfold.estimators.pats import PATS
 from patternfold.grid import Grid
 from patternfold.mothers import AbstractMother
 from patternfold.pattern import Pattern
-from patternfold.projection import align, project
+from patternfold.projection import align
 from patternfold.transformations import AbstractTransformation
 
 
-class AlignedViews(TransformerMixin, BaseEstimator):
+class AlignedViews(TransformerMixin, ImageEstimator):
     """Turn images into views aligned to the manifold of every class.
 
     An image is projected on each class's manifold and resampled in that manifold's frame: seen
@@ -67,8 +66,6 @@ class AlignedViews(TransformerMixin, BaseEstimator):
     """
 
     classes_: np.ndarray
-    image_shape_: tuple[int, int]
-    _stacked: bool
 
     def __init__(
         self,
@@ -108,14 +105,7 @@ class AlignedViews(TransformerMixin, BaseEstimator):
         """Return the views of all classes as rows, then what else was asked for."""
         check_is_fitted(self)
         rows = rows_of(self, X, reset=False)
-        found = project(
-            self.patterns_,
-            rows,
-            self.transformation_,
-            image_shape=self.image_shape_,
-            n_candidates=CANDIDATES,
-            max_iter=10,
-        )
+        found = project_on_all(self, rows)
         parts = [
             align(
                 rows,
@@ -147,7 +137,6 @@ class AlignedViews(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the estimator takes."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -167,7 +156,7 @@ class AlignedViews(TransformerMixin, BaseEstimator):
         return fresh.set_params(image_shape=self.image_shape_)
 
 
-class AlignedViewsClassifier(ClassifierMixin, BaseEstimator):
+class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
     """Classify images whatever their transformation: aligned views and a classifier on them.
 
     Parameters
@@ -212,8 +201,6 @@ class AlignedViewsClassifier(ClassifierMixin, BaseEstimator):
     """
 
     classes_: np.ndarray
-    image_shape_: tuple[int, int]
-    _stacked: bool
 
     def __init__(
         self,
@@ -263,7 +250,7 @@ class AlignedViewsClassifier(ClassifierMixin, BaseEstimator):
         )
         targets = self.classes_[labels]
         self.views_ = views.fit(rows, targets)
-        classifier: Any = SVC(C=10) if self.classifier is None else clone(self.classifier)
+        classifier: Any = clone(self.classifier or _default_classifier())
         self.classifier_ = classifier.fit(self.views_.transform(rows), targets)
         return self
 
@@ -277,12 +264,12 @@ class AlignedViewsClassifier(ClassifierMixin, BaseEstimator):
         views = self._views(X)
         return self.classifier_.decision_function(views)
 
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what the estimator takes."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
     def _views(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return self.views_.transform(rows_of(self, X, reset=False))
+
+
+def _default_classifier() -> Any:
+    from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
+
+    return SVC(C=10)

@@ -6,11 +6,42 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from patternfold._validation import as_floats, image_shape_of
+
+
+class ImageEstimator(BaseEstimator):
+    """An estimator that takes images as rows of pixels or as a stack."""
+
+    image_shape_: tuple[int, int]
+    _stacked: bool
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the estimator takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def distinct_rows(
+    rows: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put rows in an order of their own, equal ones together, and leave out those without weight.
+
+    The result then depends neither on their order nor on whether a row is given twice or has
+    weight 2. Returns the rows that are left, their weights, and for each row given its place
+    among them, −1 where it has none.
+    """
+    unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    summed = np.bincount(inverse, weights, len(unique))
+    kept = summed > 0
+    place = np.where(kept, np.cumsum(kept) - 1, -1)
+    return np.ascontiguousarray(unique[kept]), summed[kept], place[inverse]
 
 
 def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:

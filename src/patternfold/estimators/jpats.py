@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import unknown_name
 from patternfold.dictionary import AbstractDictionary
-from patternfold.estimators.images import as_targets, as_weights, rows_of
+from patternfold.estimators.images import (
+    ImageEstimator,
+    as_targets,
+    as_weights,
+    distinct_rows,
+    rows_of,
+)
 from patternfold.estimators.pats import PATS, REFERENCES
 from patternfold.learning.joint import JointProblem
 from patternfold.learning.jpats import (
@@ -43,7 +49,7 @@ REJECTED_SHARE = 0.025
 """Share of the training images that a calibrated threshold takes for outliers."""
 
 
-class JPATS(ClassifierMixin, BaseEstimator):
+class JPATS(ClassifierMixin, ImageEstimator):
     r"""Learn one pattern per class, jointly, and classify by the nearest manifold.
 
     Joint parameterised atom selection (Algorithm 2 of the paper) lowers a weighted sum of the
@@ -135,8 +141,6 @@ class JPATS(ClassifierMixin, BaseEstimator):
     """
 
     classes_: np.ndarray
-    image_shape_: tuple[int, int]
-    _stacked: bool
 
     def __init__(
         self,
@@ -250,27 +254,13 @@ class JPATS(ClassifierMixin, BaseEstimator):
     def project(self, X: Any) -> Projection:
         """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
         check_is_fitted(self)
-        rows = rows_of(self, X, reset=False)
-        return project(
-            self.patterns_,
-            rows,
-            self.transformation_,
-            image_shape=self.image_shape_,
-            n_candidates=CANDIDATES,
-            max_iter=10,
-        )
+        return project_on_all(self, rows_of(self, X, reset=False))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `patternfold.load` reads."""
         from patternfold.persistence import save
 
         save(self, path)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what the estimator takes."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
     def _alone(self) -> PATS:
         """Return the options that each class shares with `PATS`, checked together with others."""
@@ -297,23 +287,19 @@ class JPATS(ClassifierMixin, BaseEstimator):
     def _problem(
         self, alone: PATS, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray
     ) -> tuple[JointProblem, np.ndarray]:
-        """Put images in an order of their own, equal ones of a class together."""
+        """Return the images to learn from, and the place of each of the user's among them."""
+        # Equal images of different classes stay apart.
         tagged = np.column_stack([rows, labels.astype(rows.dtype)])
-        unique, inverse = np.unique(tagged, axis=0, return_inverse=True)
-        summed = np.bincount(inverse.reshape(-1), weights, len(unique))
-        kept = summed > 0
-        labels = unique[kept, -1].astype(np.int64)
-        images = np.ascontiguousarray(unique[kept, :-1])
+        distinct, summed, place = distinct_rows(tagged, weights)
+        labels, images = distinct[:, -1].astype(np.int64), np.ascontiguousarray(distinct[:, :-1])
         for m, name in enumerate(self.classes_):
             if not images[labels == m].any():
                 raise ValueError(
                     f"All images of class {name!s} are blank or have no weight: there is no "
                     "pattern to learn. Leave the class out."
                 )
-        problem = Problem(images, summed[kept], **alone._components())
-        place = np.where(kept, np.cumsum(kept) - 1, -1)
-        joint = JointProblem(problem, labels, len(self.classes_))
-        return joint, place[inverse.reshape(-1)]
+        problem = Problem(images, summed, **alone._components())
+        return JointProblem(problem, labels, len(self.classes_)), place
 
     def _settings(self, alone: PATS, seed: int) -> JointSettings:
         counts = self._counts()
@@ -372,6 +358,18 @@ class JPATS(ClassifierMixin, BaseEstimator):
         named = self.classes_.dtype.kind in "OSU"
         default = "outlier" if named else -1
         self.outlier_label_ = default if self.outlier_label is None else self.outlier_label
+
+
+def project_on_all(model: Any, rows: np.ndarray) -> Projection:
+    """Project images on the manifolds of all classes of a fitted model."""
+    return project(
+        model.patterns_,
+        rows,
+        model.transformation_,
+        image_shape=model.image_shape_,
+        n_candidates=CANDIDATES,
+        max_iter=10,
+    )
 
 
 def _is_zero(alpha: Any) -> bool:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold import manifold
 from patternfold._validation import as_floats, as_parameters, unknown_name
 from patternfold.dictionary import AbstractDictionary, as_dictionary
-from patternfold.estimators.images import as_weights, rows_of
+from patternfold.estimators.images import ImageEstimator, as_weights, distinct_rows, rows_of
 from patternfold.grid import Grid
 from patternfold.learning.pats import PROJECTIONS, Learned
 from patternfold.learning.problem import Problem, Settings
@@ -36,7 +36,7 @@ REFITS = ("all", "coefficients", None)
 REFERENCES = ("centroid", "farthest")
 
 
-class PATS(TransformerMixin, BaseEstimator):
+class PATS(TransformerMixin, ImageEstimator):
     r"""Learn one pattern, and each image's transformation, from unaligned images.
 
     Parameterised atom selection (Algorithm 1 of the paper): the pattern is a sum of atoms, found
@@ -131,9 +131,6 @@ class PATS(TransformerMixin, BaseEstimator):
     >>> bool(model.error_path_[-1] < 1e-3)
     True
     """
-
-    image_shape_: tuple[int, int]
-    _stacked: bool
 
     def __init__(
         self,
@@ -276,7 +273,6 @@ class PATS(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the estimator takes."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -298,24 +294,13 @@ class PATS(TransformerMixin, BaseEstimator):
         check_solver_options(self.solver, self.solver_options)
 
     def _problem(self, rows: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
-        """Put images in an order of their own, equal ones together.
-
-        The result then depends neither on their order nor on whether an image is given twice or
-        has weight 2.
-        """
-        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
-        inverse = inverse.reshape(-1)
-        summed = np.bincount(inverse, weights, len(unique))
-        kept = summed > 0
-        if not kept.any() or not unique[kept].any():
+        """Return the images to learn from, and the place of each of the user's among them."""
+        images, summed, place = distinct_rows(rows, weights)
+        if not images.any():
             raise ValueError(
                 "All images with positive weight are blank: there is no pattern to learn."
             )
-        images = np.ascontiguousarray(unique[kept])
-        problem = Problem(images, summed[kept], **self._components())
-        # Images without weight point nowhere.
-        place = np.where(kept, np.cumsum(kept) - 1, -1)
-        return problem, place[inverse]
+        return Problem(images, summed, **self._components()), place
 
     def _components(self) -> dict[str, Any]:
         """Return the sampling window and the components of the model."""

@@ -85,12 +85,6 @@ def pattern_of(values: Values, mother: str = "gaussian") -> Pattern:
     return Pattern(values["coef"], values["gamma"], mother)
 
 
-def unit(pictures: np.ndarray) -> np.ndarray:
-    """Scale pictures to unit norm."""
-    norms = np.linalg.norm(pictures.astype(np.float32), axis=(1, 2), keepdims=True)
-    return (pictures / np.where(norms > 0, norms, 1)).astype(np.float32)
-
-
 def spread_about_centroid(aligned: np.ndarray) -> float:
     """Mean squared distance of images to their centroid over their mean squared norm."""
     away = aligned - aligned.mean(axis=0)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from patternfold import datasets
-from patternfold.experiments.approximation import unit
 from patternfold.experiments.base import Experiment, Outcome
 from patternfold.experiments.comparison import Configuration, Data, outcome
 from patternfold.experiments.context import Context
@@ -29,7 +28,7 @@ def load(data: Path | None, seed: int, configuration: Configuration) -> Data:
     chosen = rng.choice(np.flatnonzero(labels == 5), configuration.n_images, replace=False)
     bounds = datasets.protocol_bounds(configuration.rotation)
     images, _ = datasets.transform_images(pictures[chosen], rng, bounds=bounds, canvas=CANVAS)
-    return Data(images, unit(datasets.place_on_canvas(pictures[chosen], CANVAS)))
+    return Data(images, datasets.unit(datasets.place_on_canvas(pictures[chosen], CANVAS)))
 
 
 def run(context: Context) -> Outcome:

@@ -9,7 +9,7 @@ import numpy as np
 
 from patternfold import datasets
 from patternfold.experiments import digits_approximation
-from patternfold.experiments.approximation import spread_about_centroid, unit
+from patternfold.experiments.approximation import spread_about_centroid
 from patternfold.experiments.base import Claim, Experiment, Outcome
 from patternfold.experiments.comparison import Configuration, Data, outcome, pursuits
 from patternfold.experiments.context import Context
@@ -30,7 +30,7 @@ def load(data: Path | None, seed: int, configuration: Configuration) -> Data:
     faces = pictures[chosen] * ellipse(pictures.shape[1:])
     bounds = datasets.protocol_bounds(configuration.rotation)
     images, _ = datasets.transform_images(faces, rng, bounds=bounds, canvas=CANVAS)
-    return Data(images, unit(datasets.place_on_canvas(faces, CANVAS)))
+    return Data(images, datasets.unit(datasets.place_on_canvas(faces, CANVAS)))
 
 
 def ellipse(shape: tuple[int, ...]) -> np.ndarray:

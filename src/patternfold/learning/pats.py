@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,14 +46,16 @@ def learn(
     start: State,
     callback: Callback | None = None,
     stage: str = "learning",
+    path: Sequence[float] = (),
 ) -> Learned:
     """Grow the pattern of ``start`` atom by atom: the repeat loop of Algorithm 1.
 
-    Ctrl-C after the first atom ends the run with what there is.
+    ``path`` holds E after each atom that ``start`` has already. Ctrl-C after the first atom ends
+    the run with what there is.
     """
     report = Reporter(callback, len(problem.images), settings.n_atoms)
     rng = np.random.default_rng(settings.seed)
-    state, path = start, []
+    state, path = start, list(path)
     reason = "the number of atoms was reached"
     rounding = (10 * np.finfo(problem.images.dtype).eps) ** 2 * problem.energy
     try:

@@ -23,6 +23,9 @@ START_CANDIDATES = 24
 RACE_ATOMS = 5
 """Atoms after which the starts are compared."""
 
+CLEARLY = 0.01
+"""Share of E by which a start must be ahead then: less tells little about the end."""
+
 
 def run(
     problem: Problem,
@@ -38,12 +41,12 @@ def run(
         else:
             references = reference_patterns(problem, settings, reference)
             start, path = best_start(problem, settings, references, callback)
-        learned = learn(problem, settings, start, callback)
+        learned = learn(problem, settings, start, callback, path=path)
     pattern, lam, _ = learned.state
     pattern = drop_idle_atoms(problem, pattern, lam)
     pattern, lam = fix_frame(pattern, lam, problem.transformation)
     state = State(pattern, lam, learned.state.error)
-    return Learned(state, path + learned.path, learned.reason)
+    return Learned(state, learned.path, learned.reason)
 
 
 def best_start(
@@ -54,18 +57,22 @@ def best_start(
 ) -> tuple[State, list[float]]:
     """Run a few atoms from each reference and keep the run that has come furthest.
 
-    The outcome depends on the first λ_i, the paper's open problem; most bad starts show early.
-    Returns where that run is, and E after each of its atoms.
+    The outcome depends on the first λ_i, the paper's open problem; most bad starts show early. An
+    earlier reference gives way only to one that is clearly ahead. Returns where the run is that is
+    kept, and E after each of its atoms.
     """
     starts = [start_from(problem, reference) for reference in references]
-    if len(starts) == 1 or settings.n_atoms <= 1:
+    if len(starts) == 1:
         return starts[0], []
     short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
     runs = [
         learn(problem, short, start, callback, f"start {i} of {len(starts)}")
         for i, start in enumerate(starts, 1)
     ]
-    best = min(runs, key=lambda run: run.state.error)
+    best = runs[0]
+    for run in runs[1:]:
+        if run.state.error < (1 - CLEARLY) * best.state.error:
+            best = run
     return best.state, best.path
 
 
@@ -85,7 +92,7 @@ def start_from(problem: Problem, reference: Pattern) -> State:
 def reference_patterns(
     problem: Problem, settings: Settings, reference: str | int | np.ndarray | Pattern
 ) -> list[Pattern]:
-    """Return the patterns Ψ to start from: the one asked for, then others for safety."""
+    """Return the patterns Ψ to start from: the one asked for, and others for safety."""
     if isinstance(reference, Pattern):
         return [reference]
     if isinstance(reference, np.ndarray):
@@ -95,16 +102,18 @@ def reference_patterns(
 
 
 def reference_images(problem: Problem, reference: str | int, n_starts: int) -> list[int]:
-    """Indices of the images to start from: the one asked for, then others spread over the set."""
+    """Indices of the images to start from: the one asked for, and others spread over the set."""
     distance = np.linalg.norm(problem.images - problem.images.mean(axis=0), axis=1)
     order = np.argsort(distance, kind="stable")
     named = {"centroid": order[0], "farthest": order[-1]}
     first = int(named[reference] if isinstance(reference, str) else reference)
-    # Both ends of the order come first among the others: a run from one tries the other as well,
-    # so that it hardly matters which of them was asked for.
-    spread = np.linspace(0, len(order) - 1, max(2, n_starts)).round().astype(int)
-    others = order[[spread[0], spread[-1], *spread[1:-1]]]
-    return list(dict.fromkeys([first, *(int(i) for i in others)]))[:n_starts]
+    if n_starts == 1:
+        return [first]
+    # Both ends of the order come first, so that it does not matter which of them was asked for.
+    spread = np.linspace(0, len(order) - 1, n_starts).round().astype(int)
+    others = [int(i) for i in order[[spread[0], spread[-1], *spread[1:-1]]]]
+    wanted = others if isinstance(reference, str) else [first, *others]
+    return list(dict.fromkeys(wanted))[:n_starts]
 
 
 def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pattern:

@@ -21,6 +21,9 @@ from patternfold.learning.schedules import AlphaSchedule, sigmoid_slopes, usual_
 from patternfold.pattern import Pattern
 from patternfold.selection.correct import assemble
 
+LATE = 10**6
+"""An iteration by which the schedule of α has come to its end."""
+
 TOLERANCE = 1e-4
 """A step that lowers J by less than this share of it is the last one."""
 
@@ -31,7 +34,7 @@ def tune(
     problem: JointProblem, state: JointState, alpha: AlphaSchedule, max_iter: int
 ) -> Iterator[JointState]:
     """Go down on J; yield those states in which no more images are misclassified than before."""
-    alpha_now, labels = alpha(10**6), problem.labels
+    alpha_now, labels = alpha(LATE), problem.labels
     beta = usual_beta(state.margins(labels).f, state.own_squares(labels))
     damping, error = _START_DAMPING, smooth_error(problem, state, alpha_now, beta)
     fewest = state.errors(problem)[0]

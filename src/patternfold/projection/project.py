@@ -169,8 +169,10 @@ def _starts(
 
 def _search_again(search: Search, pattern: Pattern, images: np.ndarray, found: Found) -> Found:
     """Search at length for the images that the pattern does not fit."""
+    if not pattern.n_atoms:
+        return found
     misfit = np.flatnonzero(structured_residual(search, pattern, images, found.lam) > MISFIT)
-    if not len(misfit) or not pattern.n_atoms:
+    if not len(misfit):
         return found
     thorough = replace(search, n_candidates=THOROUGH)
     again = thorough(pattern, images[misfit], found.lam[misfit])
