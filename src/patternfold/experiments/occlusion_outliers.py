@@ -24,9 +24,13 @@ from patternfold.experiments.context import Context, Work
 
 MODEL, MOTHER = "translation", "inverse-multiquadric"
 OUTLIERS = (3, 5, 8)
+STRIPE = 2
+"""Width of a stripe in pixels."""
+
 METHODS = {"published": drawing.PATS, "SMP": drawing.SMP, "ours": drawing.OURS}
 NOTES = (
-    "Stripes of a seventh of a digit's frame are black, one or two per image, at random places.",
+    "Black stripes of two pixels cross the digits of 28×28 pixels: a horizontal one, a vertical "
+    "one, or both, at random places.",
     "Errors are those of all images, outliers included, as in the paper. Atoms of the published "
     "algorithm are found by our search.",
 )
@@ -88,13 +92,12 @@ def load(data: Path | None, seed: int, configuration: Configuration) -> Data:
 def occlude(pictures: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Blacken a horizontal stripe, a vertical one, or both, in each picture."""
     striped = pictures.copy()
-    side = pictures.shape[1]
-    # Digits fill the middle of MNIST's frames.
-    width, low, high = side // 7, side // 5, side - side // 5 - side // 7
+    # Digits fill the middle of MNIST's frames, all but 4 pixels on each side.
+    low, high = 6, pictures.shape[1] - 6 - STRIPE
     for picture in striped:
         for axis in ((0,), (1,), (0, 1))[rng.integers(3)]:
             at = int(rng.integers(low, high + 1))
-            np.moveaxis(picture, axis, 0)[at : at + width] = 0
+            np.moveaxis(picture, axis, 0)[at : at + STRIPE] = 0
     return striped
 
 
