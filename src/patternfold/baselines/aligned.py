@@ -25,7 +25,8 @@ def discriminant_analyses() -> dict[str, Any]:
     return {
         "linear": make_pipeline(PCA(VARIANCE), LinearDiscriminantAnalysis()),
         "quadratic": make_pipeline(
-            PCA(VARIANCE, whiten=True), QuadraticDiscriminantAnalysis(reg_param=0.1)
+            PCA(VARIANCE, whiten=True),
+            QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
         ),
     }
 
