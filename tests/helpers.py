@@ -75,15 +75,15 @@ def small_jpats(**options):
     return model, images, labels
 
 
-def small_views_classifier():
+def small_views_classifier(features="gradients"):
     """Return an `AlignedViewsClassifier` with given patterns and a fitted machine."""
     jpats, images, labels = small_jpats()
     names = ("classes_", "image_shape_", "n_features_in_", "_stacked")
     shared = {name: getattr(jpats, name) for name in names}
-    views = AlignedViews(image_shape=SHAPE)
+    views = AlignedViews(features=features, image_shape=SHAPE)
     own = {"patterns_": jpats.patterns_, "transformation_": jpats.transformation_}
     vars(views).update(shared | own)
-    model = AlignedViewsClassifier(2, transformation="similarity")
+    model = AlignedViewsClassifier(2, transformation="similarity", features=features)
     machine = SVC(C=10).fit(views.transform(images), labels)
     vars(model).update(shared | {"views_": views, "classifier_": machine})
     return model, images, labels

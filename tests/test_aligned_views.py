@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import patternfold as pf
 from patternfold import datasets
+from patternfold.estimators.gradients import oriented_gradients
 
 FAMILY = "rotation-translation"
 # Few kernels to compile: the checks come with many shapes.
@@ -80,6 +81,36 @@ def test_classifier_beats_raw_pixels(classes, learner):
     assert model.score(X_test, y_test) > raw.score(X_test.reshape(32, -1), y_test)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.predict(X_test), model.predict(X_test))
+
+
+def test_gradients_against_a_sum_over_pixels(rng):
+    image = rng.normal(size=(12, 20))
+    down, right = np.gradient(image)
+    strength = np.hypot(down, right)
+    expected = np.zeros((8, 8, 8))
+    for k, i, j in np.ndindex(8, 8, 8):
+        along = np.cos(np.arctan2(down, right) - np.pi * k / 4)
+        places = [
+            np.exp(-0.5 * (((np.arange(n) + 0.5) / n - (c + 0.5) / 8) / 0.05) ** 2)
+            for n, c in ((12, i), (20, j))
+        ]
+        weights = np.outer(*(w / w.sum() for w in places))
+        expected[k, i, j] = (weights * strength * np.maximum(along, 0) ** 3).sum()
+    expected = np.sqrt(expected / np.linalg.norm(expected)).reshape(-1)
+    values = oriented_gradients(np.stack([image, 3 * image, 0 * image]))
+    np.testing.assert_allclose(values, [expected, expected, 0 * expected], atol=1e-12)
+
+
+def test_gradients_as_features(classes, learner):
+    X, y, X_test, y_test = classes
+    views = pf.AlignedViews(learner, features="gradients").fit(X, y)
+    features = views.transform(X_test)
+    names = views.get_feature_names_out()
+    assert features.shape == (32, 2 * 512 + 2) == (32, len(names))
+    assert names[513] == "view_7_gradient_1"
+    assert LogisticRegression().fit(views.transform(X), y).score(features, y_test) > 0.95
+    with pytest.raises(ValueError, match=r"features.*'gradient'.*gradients"):
+        pf.AlignedViews(learner, features="gradient").fit(X, y)
 
 
 def test_pipelines_joint_learner_and_other_classifiers(classes):

@@ -127,6 +127,20 @@ def test_aligned_views_come_back(tmp_path):
         save(model, tmp_path / "model.ptm")
 
 
+def test_views_without_a_word_on_features_are_pixels(tmp_path):
+    model, images, _ = small_views_classifier("pixels")
+    save(model, tmp_path / "model.ptm")
+    members = members_of(tmp_path / "model.ptm")
+    description = json.loads(members["model.json"])
+    assert description.pop("features") == "pixels"
+    write(tmp_path / "first.ptm", members | {"model.json": json.dumps(description)})
+    loaded = load(tmp_path / "first.ptm")
+    assert loaded.features == "pixels"
+    np.testing.assert_allclose(
+        loaded.decision_function(images), model.decision_function(images), atol=5e-3
+    )
+
+
 @pytest.mark.parametrize("make", [small_jpats, small_views_classifier])
 def test_edited_classifiers(make, tmp_path, rng):
     save(make()[0], tmp_path / "model.ptm")

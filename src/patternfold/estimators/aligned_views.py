@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from patternfold._validation import lookup
+from patternfold.estimators.gradients import n_gradients, oriented_gradients
 from patternfold.estimators.images import ImageEstimator, as_targets, as_weights, rows_of
 from patternfold.estimators.jpats import JPATS, project_on_all
 from patternfold.estimators.pats import PATS
@@ -17,6 +19,9 @@ from patternfold.mothers import AbstractMother
 from patternfold.pattern import Pattern
 from patternfold.projection import align
 from patternfold.transformations import AbstractTransformation
+
+FEATURES = {"pixels": "pixel", "gradients": "gradient"}
+"""What can stand for a view, and the name of one value of it."""
 
 
 class AlignedViews(TransformerMixin, ImageEstimator):
@@ -30,6 +35,9 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     ----------
     manifold_learner : PATS or JPATS, optional
         What learns the manifolds: `PATS` class by class (by default with 12 atoms), or `JPATS`.
+    features : {"pixels", "gradients"}, default="pixels"
+        What stands for a view: its pixels, or its gradients gathered by direction on a coarse grid,
+        which tell shapes apart with fewer training images.
     distances : bool, default=True
         Append the distances to the manifolds.
     parameters : bool, default=False
@@ -71,12 +79,14 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         self,
         manifold_learner: PATS | JPATS | None = None,
         *,
+        features: str = "pixels",
         distances: bool = True,
         parameters: bool = False,
         interpolation: str = "linear",
         image_shape: tuple[int, int] | None = None,
     ):
         self.manifold_learner = manifold_learner
+        self.features = features
         self.distances = distances
         self.parameters = parameters
         self.interpolation = interpolation
@@ -84,6 +94,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AlignedViews:
         """Learn one manifold per class."""
+        lookup("features", self.features, FEATURES)
         rows = rows_of(self, X, reset=True)
         labels = as_targets(self, y, len(rows))
         weights = as_weights(sample_weight, len(rows))
@@ -106,16 +117,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         check_is_fitted(self)
         rows = rows_of(self, X, reset=False)
         found = project_on_all(self, rows)
-        parts = [
-            align(
-                rows,
-                found.parameters[:, m],
-                self.transformation_,
-                image_shape=self.image_shape_,
-                interpolation=self.interpolation,
-            ).reshape(len(rows), -1)
-            for m in range(len(self.patterns_))
-        ]
+        parts = [self._view(rows, found.parameters[:, m]) for m in range(len(self.patterns_))]
         if self.distances:
             parts.append(found.distances)
         if self.parameters:
@@ -125,8 +127,9 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names such as ``view_5_pixel_0``, ``distance_5`` and ``theta_5``."""
         check_is_fitted(self)
-        pixels = range(Grid(*self.image_shape_).n_pixels)
-        names = [f"view_{c}_pixel_{i}" for c in self.classes_ for i in pixels]
+        count = Grid(*self.image_shape_).n_pixels if self.features == "pixels" else n_gradients()
+        value = FEATURES[self.features]
+        names = [f"view_{c}_{value}_{i}" for c in self.classes_ for i in range(count)]
         if self.distances:
             names += [f"distance_{c}" for c in self.classes_]
         if self.parameters:
@@ -144,6 +147,19 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     @property
     def _n_features_out(self) -> int:
         return len(self.get_feature_names_out())
+
+    def _view(self, rows: np.ndarray, lam: np.ndarray) -> np.ndarray:
+        """Return the images as one manifold sees them, as rows of features."""
+        view = align(
+            rows,
+            lam,
+            self.transformation_,
+            image_shape=self.image_shape_,
+            interpolation=self.interpolation,
+        )
+        if self.features == "gradients":
+            return oriented_gradients(view.reshape(len(rows), *self.image_shape_))
+        return view.reshape(len(rows), -1)
 
     def _learner(self) -> PATS | JPATS:
         """Return an unfitted copy of the learner, for images of this shape."""
@@ -169,6 +185,8 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         What classifies the views; by default a support vector machine, ``SVC(C=10)``.
     manifold_learner : PATS or JPATS, optional
         What learns the manifolds, in place of the four options above.
+    features : {"gradients", "pixels"}, default="gradients"
+        What stands for a view, as in `AlignedViews`.
     distances, parameters, image_shape
         As in `AlignedViews`.
     random_state : int, RandomState or None, default=None
@@ -211,6 +229,7 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         bounds: Mapping[str, tuple[float, float]] | None = None,
         classifier: Any = None,
         manifold_learner: PATS | JPATS | None = None,
+        features: str = "gradients",
         distances: bool = True,
         parameters: bool = False,
         image_shape: tuple[int, int] | None = None,
@@ -222,6 +241,7 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         self.bounds = bounds
         self.classifier = classifier
         self.manifold_learner = manifold_learner
+        self.features = features
         self.distances = distances
         self.parameters = parameters
         self.image_shape = image_shape
@@ -244,6 +264,7 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
             )
         views = AlignedViews(
             learner,
+            features=self.features,
             distances=self.distances,
             parameters=self.parameters,
             image_shape=self.image_shape_,

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
+from patternfold._validation import lookup
 from patternfold.estimators import JPATS, AlignedViews, AlignedViewsClassifier
+from patternfold.estimators.aligned_views import FEATURES
 from patternfold.pattern import Pattern
 from patternfold.persistence.components import (
     build_pattern,
@@ -86,6 +88,7 @@ def pack_aligned_views(model: AlignedViewsClassifier) -> Payload:
         "options": describe_options(model),
         "C": float(machine.C),
         "gamma": float(machine._gamma),
+        "features": views.features,
         **_describe_shared(model, views),
     }
     labels = np.repeat(np.arange(len(model.classes_)), machine.n_support_)
@@ -103,9 +106,14 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     shared = _build_shared(description, arrays)
     components = _components(shared)
     del components["dictionary"]
-    options = build_options(AlignedViewsClassifier, description)
+    options: dict[str, Any] = build_options(AlignedViewsClassifier, description)
+    # The first files say nothing of features: they were pixels.
+    options["features"] = take({"features": "pixels"} | description, "features", str)
+    lookup("features", options["features"], FEATURES)
     model = AlignedViewsClassifier(**(components | options))
-    views = AlignedViews(distances=model.distances, parameters=model.parameters)
+    views = AlignedViews(
+        features=model.features, distances=model.distances, parameters=model.parameters
+    )
     classes, patterns = shared["classes_"], shared.pop("patterns_")
     vectors = take_array(arrays, "support_vectors", 2)
     labels = take_array(arrays, "support_labels", 1, "iu")
