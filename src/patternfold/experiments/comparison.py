@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from patternfold import datasets
 from patternfold.experiments import drawing
 from patternfold.experiments.approximation import (
     learn_ours,
@@ -41,6 +42,8 @@ class Configuration:
         Atoms of the published algorithm that are found by the cutting plane; others by search.
     rotation : str
         Protocol of the random rotations.
+    factor : int
+        Pixels along an axis that are averaged to one.
     """
 
     n_images: int
@@ -48,6 +51,12 @@ class Configuration:
     counts: Sequence[int] = (1, 2, 3, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40)
     n_cutting_plane: int = 6
     rotation: str = "full"
+    factor: int = 1
+
+    @property
+    def canvas(self) -> tuple[int, int]:
+        """Shape of the images."""
+        return (40 // self.factor, 40 // self.factor)
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,16 @@ class Data:
 
     images: np.ndarray
     aligned: np.ndarray
+
+
+def transformed(
+    pictures: np.ndarray, rng: np.random.Generator, configuration: Configuration
+) -> Data:
+    """Transform pictures at random, as the configuration says."""
+    canvas, bounds = configuration.canvas, datasets.protocol_bounds(configuration.rotation)
+    smaller = datasets.shrink(pictures.astype(np.float32), configuration.factor)
+    images, _ = datasets.transform_images(smaller, rng, bounds=bounds, canvas=canvas)
+    return Data(images, datasets.unit(datasets.place_on_canvas(smaller, canvas)))
 
 
 def steps(data: Data, configuration: Configuration) -> dict[str, Work]:

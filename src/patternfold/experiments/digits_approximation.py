@@ -8,10 +8,9 @@ import numpy as np
 
 from patternfold import datasets
 from patternfold.experiments.base import Experiment, Outcome
-from patternfold.experiments.comparison import Configuration, Data, outcome
+from patternfold.experiments.comparison import Configuration, Data, outcome, transformed
 from patternfold.experiments.context import Context
 
-CANVAS = (40, 40)
 NOTES = (
     "The paper gives no ranges of its transformations: any rotation, scales 0.75 to 1.25 along "
     "each axis and shifts of up to 4 of 40 pixels are drawn, and images are scaled to unit norm.",
@@ -26,9 +25,7 @@ def load(data: Path | None, seed: int, configuration: Configuration) -> Data:
     pictures, labels = datasets.load_mnist(data)
     rng = np.random.default_rng(seed)
     chosen = rng.choice(np.flatnonzero(labels == 5), configuration.n_images, replace=False)
-    bounds = datasets.protocol_bounds(configuration.rotation)
-    images, _ = datasets.transform_images(pictures[chosen], rng, bounds=bounds, canvas=CANVAS)
-    return Data(images, datasets.unit(datasets.place_on_canvas(pictures[chosen], CANVAS)))
+    return transformed(pictures[chosen], rng, configuration)
 
 
 def run(context: Context) -> Outcome:
@@ -39,6 +36,6 @@ def run(context: Context) -> Outcome:
 
 EXPERIMENT = Experiment(
     full=Configuration(30),
-    quick=Configuration(8, n_atoms=6, counts=(1, 2, 4, 6), n_cutting_plane=0),
+    quick=Configuration(8, n_atoms=6, counts=(1, 3, 6), n_cutting_plane=0, factor=2),
     run=run,
 )

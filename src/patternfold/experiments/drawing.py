@@ -19,7 +19,8 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 """How lines of the same method look in every figure."""
 
-Line = tuple[Sequence[float], Sequence[float]]
+Numbers = Sequence[float] | np.ndarray
+Line = tuple[Numbers, Numbers]
 
 
 def new_figure(width: float, height: float) -> Any:

@@ -11,10 +11,9 @@ from patternfold import datasets
 from patternfold.experiments import digits_approximation
 from patternfold.experiments.approximation import spread_about_centroid
 from patternfold.experiments.base import Claim, Experiment, Outcome
-from patternfold.experiments.comparison import Configuration, Data, outcome, pursuits
+from patternfold.experiments.comparison import Configuration, Data, outcome, pursuits, transformed
 from patternfold.experiments.context import Context
 
-CANVAS = (40, 40)
 NOTES = (
     "Frey faces stand for those of the paper, which may not be passed on; an ellipse cuts out the "
     "face, so that no corners turn with it.",
@@ -28,9 +27,7 @@ def load(data: Path | None, seed: int, configuration: Configuration) -> Data:
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(pictures), configuration.n_images, replace=False)
     faces = pictures[chosen] * ellipse(pictures.shape[1:])
-    bounds = datasets.protocol_bounds(configuration.rotation)
-    images, _ = datasets.transform_images(faces, rng, bounds=bounds, canvas=CANVAS)
-    return Data(images, datasets.unit(datasets.place_on_canvas(faces, CANVAS)))
+    return transformed(faces, rng, configuration)
 
 
 def ellipse(shape: tuple[int, ...]) -> np.ndarray:
@@ -82,6 +79,6 @@ def variation_claim(faces: Data, digits: Data) -> Claim:
 
 EXPERIMENT = Experiment(
     full=Configuration(35, rotation="moderate"),
-    quick=Configuration(8, n_atoms=6, counts=(1, 2, 4, 6), n_cutting_plane=0, rotation="moderate"),
+    quick=replace(digits_approximation.EXPERIMENT.quick, rotation="moderate"),
     run=run,
 )

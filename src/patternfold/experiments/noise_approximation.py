@@ -175,6 +175,6 @@ def correlation(x: Sequence[float], y: np.ndarray) -> float:
 
 EXPERIMENT = Experiment(
     full=Configuration(),
-    quick=Configuration(8, 3, 6, 6, (0.0, 0.4e-4, 0.8e-4), 1, 40, "float32"),
+    quick=Configuration(8, 2, 3, 3, (0.0, 1.6e-4, 3.2e-4), 1, 20, "float32"),
     run=run,
 )
