@@ -85,6 +85,17 @@ def pattern_of(values: Values, mother: str = "gaussian") -> Pattern:
     return Pattern(values["coef"], values["gamma"], mother)
 
 
+def early_end(values: Values, n_atoms: int) -> str:
+    """Say so if the published algorithm ended before its last atom."""
+    found = len(values["path"])
+    if found >= n_atoms:
+        return ""
+    return (
+        f"The published algorithm ended after {found} of {n_atoms} atoms, as it does when an atom "
+        "that was improved on Ê raises E."
+    )
+
+
 def spread_about_centroid(aligned: np.ndarray) -> float:
     """Mean squared distance of images to their centroid over their mean squared norm."""
     away = aligned - aligned.mean(axis=0)

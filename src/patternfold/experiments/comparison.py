@@ -12,6 +12,7 @@ import numpy as np
 from patternfold import datasets
 from patternfold.experiments import drawing
 from patternfold.experiments.approximation import (
+    early_end,
     learn_ours,
     learn_published,
     locally_linear,
@@ -181,6 +182,7 @@ def order_claim(found: dict[str, Values], counts: list[int], what: str) -> Claim
         bool(ahead),
         f"{last['ours']:.3f}, {1 - last['ours'] / last['published']:.0%} below PATS"
         + (f"; as good as all its atoms with {counts[reached[0]]}" if len(reached) else ""),
+        early_end(found["published"], counts[-1]),
     )
 
 

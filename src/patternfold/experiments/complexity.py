@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -113,7 +113,7 @@ def measure(method: str, size: Size) -> Values:
     return {"seconds": min(times[1:]), "first": times[0]}
 
 
-def fits(size: Size) -> dict[str, Callable[[np.ndarray, np.ndarray], object]]:
+def fits(size: Size) -> Mapping[str, Callable[[np.ndarray, np.ndarray], object]]:
     """Return what each method does with images and labels."""
     k = size.atoms
     models = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from patternfold.baselines import MatchingPursuit
 from patternfold.experiments import drawing
 from patternfold.experiments.approximation import (
     CANDIDATES,
+    early_end,
     learn_ours,
     learn_published,
     pattern_of,
@@ -141,7 +142,11 @@ def run(context: Context) -> Outcome:
         for k, error in zip(counts, found[key]["errors"], strict=True)
     ]
     last = {key: float(values["errors"][-1]) for key, values in found.items()}
-    claims = [descent_claim(last), start_claim(last), compensation_claim(last)]
+    early = early_end(found["normal"], configuration.n_atoms)
+    claims = [
+        replace(claim, reason=early)
+        for claim in (descent_claim(last), start_claim(last), compensation_claim(last))
+    ]
     return Outcome(rows, pictures(images, found, counts), claims, NOTES)
 
 

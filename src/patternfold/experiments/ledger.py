@@ -77,7 +77,7 @@ def _section(record: Record, pictures: Path) -> str:
     lines = [
         f"## {config['title']}\n",
         f"{config['figure']} of the paper; `patternfold reproduce {record.name}`, "
-        f"{steps:.0f} s of work on one core, seed {config['seed']}.\n",
+        f"{steps:.0f} s of work, seed {config['seed']}.\n",
     ]
     lines += [*(f"- {_inline(note)}" for note in config["notes"]), ""]
     for path, caption in record.pictures:
