@@ -7,8 +7,12 @@ import pytest
 from face_sets import write_face_sets
 
 from patternfold import Pattern, datasets
-from patternfold.experiments import complexity, faces_approximation, occlusion_outliers
-from patternfold.experiments.approximation import errors_of_first_atoms, normalised_error
+from patternfold.experiments import complexity, occlusion_outliers
+from patternfold.experiments.approximation import (
+    ellipse,
+    errors_of_first_atoms,
+    normalised_error,
+)
 from patternfold.experiments.results import run_experiment
 
 
@@ -67,7 +71,7 @@ def test_faces_are_easier_than_digits(results, data):
 
 
 def test_the_ellipse_keeps_the_middle_and_drops_the_corners():
-    mask = faces_approximation.ellipse((28, 20))
+    mask = ellipse((28, 20))
     assert mask[14, 10] == 1
     assert mask[0, 0] == mask[-1, -1] == 0
 

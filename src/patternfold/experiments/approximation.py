@@ -85,6 +85,13 @@ def pattern_of(values: Values, mother: str = "gaussian") -> Pattern:
     return Pattern(values["coef"], values["gamma"], mother)
 
 
+def ellipse(shape: tuple[int, ...]) -> np.ndarray:
+    """1 inside the largest ellipse of an image, falling to 0 over two pixels at its rim."""
+    rows, columns = (np.linspace(-1, 1, n) for n in shape)
+    radius = np.hypot(rows[:, None], columns[None, :])
+    return np.clip((1 - radius) * min(shape) / 4, 0, 1).astype(np.float32)
+
+
 def early_end(values: Values, n_atoms: int) -> str:
     """Say so if the published algorithm ended before its last atom."""
     found = len(values["path"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from patternfold import datasets
 from patternfold.experiments import digits_approximation
-from patternfold.experiments.approximation import spread_about_centroid
+from patternfold.experiments.approximation import ellipse, spread_about_centroid
 from patternfold.experiments.base import Claim, Experiment, Outcome
 from patternfold.experiments.comparison import Configuration, Data, outcome, pursuits, transformed
 from patternfold.experiments.context import Context
@@ -28,13 +28,6 @@ def load(data: Path | None, seed: int, configuration: Configuration) -> Data:
     chosen = rng.choice(len(pictures), configuration.n_images, replace=False)
     faces = pictures[chosen] * ellipse(pictures.shape[1:])
     return transformed(faces, rng, configuration)
-
-
-def ellipse(shape: tuple[int, ...]) -> np.ndarray:
-    """1 inside the largest ellipse of an image, falling to 0 over two pixels at its rim."""
-    rows, columns = (np.linspace(-1, 1, n) for n in shape)
-    radius = np.hypot(rows[:, None], columns[None, :])
-    return np.clip((1 - radius) * min(shape) / 4, 0, 1).astype(np.float32)
 
 
 def run(context: Context) -> Outcome:
