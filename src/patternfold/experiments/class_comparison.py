@@ -72,8 +72,8 @@ class Configuration:
     n_train: int
     n_test: int
     classes: Sequence[int] = (2, 3, 5, 8, 9)
-    n_repeats: int = 5
-    counts: Sequence[int] = (1, 2, 3, 4, 6, 8, 10, 12)
+    n_repeats: int = 3
+    counts: Sequence[int] = (1, 2, 4, 6, 8, 12)
     counts_ours: Sequence[int] = (4, 8, 12)
     n_repeats_fewer: int = 1
     rotation: str = "moderate"
@@ -236,7 +236,7 @@ def pictures(
     for method, (counts, table) in errors.items():
         mean = np.nanmean(table, axis=0)
         if counts:
-            lines[method] = counts, mean
+            lines[method] = counts, mean.tolist()
         else:
             levels[method] = float(mean[0])
     figure = drawing.draw_curves(
@@ -245,8 +245,11 @@ def pictures(
         "misclassified test images (%)",
         levels=levels,
         styles=STYLES,
-        size=(7.6, 4.8),
+        size=(8.4, 4.8),
     )
+    (ax,) = figure.axes
+    ax.set_xticks(list(settings.counts))
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
     text = f"{settings.n_repeats} split{'s' * (settings.n_repeats > 1)}"
     return {
         "patterns": Picture(

@@ -14,6 +14,7 @@ NOTES = (
     "Science Bowl stands in for them: six species, single specimens, so that shapes differ more "
     "than between frames of three videos.",
     PUBLISHED,
+    "Three repetitions instead of five.",
     "There are no untransformed images: SMP and SAS learn from training images that patterns of "
     "ours, one per class, have registered; LDA and the network from training and test images "
     "registered to one pattern of all classes.",

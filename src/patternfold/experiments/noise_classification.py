@@ -30,6 +30,8 @@ NOTES = (
     "Images have unit norm; noise energy is the expected squared norm of the noise, the number of "
     "pixels times its variance.",
     PUBLISHED,
+    "Fewer training images per class than in digits-classification, and two repetitions: every "
+    "noise level is a fit of its own.",
 )
 
 
@@ -190,7 +192,7 @@ EXPERIMENT = Experiment(
         n_train=12,
         n_test=20,
         n_repeats=1,
-        n_atoms=4,
+        n_atoms=3,
         classes=(3, 8),
         canvas=(32, 32),
     ),
