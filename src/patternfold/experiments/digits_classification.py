@@ -18,8 +18,8 @@ NOTES = (
     PUBLISHED,
     "Aligned images are the digits before they were transformed; LDA is the better one of linear "
     "and quadratic on the test images, as in the paper.",
-    "Three repetitions instead of five. Ours have 4 and 8 atoms on the first split only, since each "
-    "number of atoms is a fit of its own.",
+    "Three repetitions instead of five. Ours have 4 and 8 atoms on the first split only, since "
+    "each number of atoms is a fit of its own.",
 )
 
 
