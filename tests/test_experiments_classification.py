@@ -193,3 +193,11 @@ def test_claims_are_judged_by_the_numbers():
     errors[JPATS] = ([12], np.array([[3.0]]))
     assert class_comparison.best_claim(errors, "digits").holds
     assert class_comparison.aligned_claim(errors, "digits").holds
+
+
+def test_an_early_end_is_told():
+    settings = Configuration(6, 6, n_repeats=2, counts=(1, 4))
+    complete = {"JPATS-0": {"n_atoms": [4, 4]}, "JPATS-1": {"n_atoms": [4, 4]}}
+    assert class_comparison.early_end(complete, settings) == ""
+    ended = class_comparison.early_end(complete | {"JPATS-1": {"n_atoms": [2, 4]}}, settings)
+    assert "3.5 of 4 atoms" in ended
