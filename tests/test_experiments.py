@@ -61,6 +61,8 @@ def make_outcome(context):
 def tiny(monkeypatch):
     """An experiment that does nothing of weight, in place of one of the registry's."""
     calls.clear()
+    # Other processes could not be counted.
+    monkeypatch.setattr("patternfold.experiments.context.cores", lambda: 1)
     experiment = Experiment(Settings(5), Settings(3), make_outcome)
     monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
 
@@ -249,10 +251,19 @@ def test_an_experiment_runs_and_goes_on(tmp_path, capsys, tiny):
     values, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
     assert values["experiments"][0]["hold"] == 1
     assert (tmp_path / "report.html").exists()
+    assert "steps to do: 3, 1 at a time" in said
     assert "a: 0.0 s, steps left: 2" in said
     _, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
     assert "a: from an earlier run" in said
     assert len(calls) == 3
+
+
+def test_quick_looks_have_a_place_of_their_own(tmp_path, capsys, tiny, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(capsys, "complexity", "--quick")
+    assert (tmp_path / "results/quick/report.html").exists()
+    run(capsys, "complexity")
+    assert (tmp_path / "results/complexity/metrics.csv").exists()
 
 
 def test_an_interruption_says_how_to_go_on(tmp_path, capsys, tiny, monkeypatch):

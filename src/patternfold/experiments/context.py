@@ -74,6 +74,8 @@ class Context:
         left = {key: steps[key] for key, found in done.items() if found is None}
         if n_workers is None:
             n_workers = 1 if self.quick else cores()
+        if len(left) > 1:
+            self.say(f"  steps to do: {len(left)}, {min(n_workers, len(left))} at a time")
         for count, (key, result) in enumerate(do_all(left, n_workers), 1):
             save_step(step_path(folder, key), result, prints[key])
             # What was written and what is read back are alike in every run.
