@@ -39,26 +39,50 @@ def draw_curves(
     levels: Mapping[str, float] | None = None,
     styles: Mapping[str, Mapping[str, Any]] = STYLES,
     log: bool = False,
+    from_zero: bool = True,
     size: tuple[float, float] = (6.4, 3.8),
 ) -> Any:
     """Draw labelled curves, and horizontal lines for ``levels``."""
     figure = new_figure(*size)
     ax = figure.subplots()
-    for label, (x, y) in lines.items():
-        ax.plot(
-            x, y, label=label, **({"marker": ".", "markersize": 4} | dict(styles.get(label, {})))
-        )
+    _plot(ax, lines, styles)
     for label, level in (levels or {}).items():
         ax.axhline(level, label=label, **({"linestyle": "--"} | dict(styles.get(label, {}))))
     ax.set(xlabel=xlabel, ylabel=ylabel)
     if log:
         ax.set_yscale("log")
-    else:
+    elif from_zero:
         ax.set_ylim(0, None)
-    ax.grid(alpha=0.25)
-    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=9)
     return figure
+
+
+def draw_panels(
+    panels: Mapping[str, Mapping[str, Line]],
+    xlabel: str,
+    ylabel: str,
+    styles: Mapping[str, Mapping[str, Any]] = STYLES,
+) -> Any:
+    """Draw curves in panels side by side, with one scale for all."""
+    figure = new_figure(2.6 * len(panels) + 0.4, 3.2)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for ax, (title, lines) in zip(axes, panels.items(), strict=True):
+        _plot(ax, lines, styles)
+        ax.set_xlabel(xlabel)
+        ax.set_title(title, fontsize=10)
+    axes[0].set_ylabel(ylabel)
+    axes[0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _plot(ax: Any, lines: Mapping[str, Line], styles: Mapping[str, Mapping[str, Any]]) -> None:
+    for label, (x, y) in lines.items():
+        style = {"marker": ".", "markersize": 4} | dict(styles.get(label, {}))
+        ax.plot(x, y, label=label, **style)
+    whole = all(float(value).is_integer() for x, _ in lines.values() for value in x)
+    ax.xaxis.get_major_locator().set_params(integer=whole)
+    ax.grid(alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def draw_rows(rows: Mapping[str, Sequence[np.ndarray]], size: float = 0.95) -> Any:

@@ -175,6 +175,7 @@ def pictures(images: np.ndarray, found: dict[str, Values], counts: list[int]) ->
                 "atoms",
                 "normalised approximation error",
                 styles=STYLES,
+                from_zero=False,
                 size=(7.2, 4.6),
             ),
             "Mean squared distance of the images to the manifold, over their mean squared norm",

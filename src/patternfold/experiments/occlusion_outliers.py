@@ -176,14 +176,13 @@ def pictures(
         ]
         for method, label in METHODS.items()
     }
-    lines: dict[str, drawing.Line] = {}
-    styles = {}
-    shades = np.linspace(1.0, 0.35, len(ratios))
-    for method, label in METHODS.items():
-        for ratio, shade in zip(ratios, shades, strict=True):
-            name = f"{label}, {ratio} %"
-            lines[name] = (counts, found[f"{method}-{ratio}"]["errors"])
-            styles[name] = drawing.STYLES[label] | {"alpha": shade, "markersize": 4}
+    panels: dict[str, dict[str, drawing.Line]] = {
+        f"{ratio} % outliers": {
+            label: (counts, found[f"{method}-{ratio}"]["errors"])
+            for method, label in METHODS.items()
+        }
+        for ratio in ratios
+    }
     return {
         "images": Picture(drawing.draw_rows(shown), "Some of the occluded digits, and outliers"),
         "patterns": Picture(
@@ -191,9 +190,7 @@ def pictures(
             f"Learned patterns; from left to right {', '.join(ratios)} % outliers",
         ),
         "error": Picture(
-            drawing.draw_curves(
-                lines, "atoms", "normalised approximation error", styles=styles, size=(7.2, 4.6)
-            ),
+            drawing.draw_panels(panels, "atoms", "normalised approximation error"),
             "Mean squared distance of all images to the manifold, over their mean squared norm, "
             "by share of outliers",
         ),
