@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +15,11 @@ from jaxtyping import Array, Float
 from patternfold._validation import lookup
 
 
-class Box(eqx.Module):
+# Not an equinox module: those make a new object for every call of a method, which searches with
+# many small steps would pay for.
+@jax.tree_util.register_static
+@dataclass(frozen=True, init=False)
+class Box:
     """A product of intervals with a name for each; a periodic parameter wraps around.
 
     Parameters
@@ -34,10 +38,10 @@ class Box(eqx.Module):
     [-2.283, 2.0]
     """
 
-    names: tuple[str, ...] = eqx.field(static=True)
-    lower: tuple[float, ...] = eqx.field(static=True)
-    upper: tuple[float, ...] = eqx.field(static=True)
-    periodic: tuple[bool, ...] = eqx.field(static=True)
+    names: tuple[str, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    periodic: tuple[bool, ...]
 
     def __init__(
         self,
@@ -46,9 +50,10 @@ class Box(eqx.Module):
         upper: Sequence[float],
         periodic: Sequence[str] = (),
     ):
-        self.names = tuple(names)
-        self.lower = tuple(float(v) for v in lower)
-        self.upper = tuple(float(v) for v in upper)
+        put = object.__setattr__
+        put(self, "names", tuple(names))
+        put(self, "lower", tuple(float(v) for v in lower))
+        put(self, "upper", tuple(float(v) for v in upper))
         if not len(self.names) == len(self.lower) == len(self.upper):
             raise ValueError(
                 f"names, lower and upper have lengths {len(self.names)}, {len(self.lower)} and "
@@ -63,7 +68,7 @@ class Box(eqx.Module):
                 )
         for name in periodic:
             lookup("periodic", name, dict.fromkeys(self.names))
-        self.periodic = tuple(name in periodic for name in self.names)
+        put(self, "periodic", tuple(name in periodic for name in self.names))
 
     @property
     def dim(self) -> int:

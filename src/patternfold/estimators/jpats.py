@@ -23,9 +23,8 @@ from patternfold.estimators.images import (
     rows_of,
 )
 from patternfold.estimators.pats import PATS, REFERENCES
-from patternfold.learning.joint import JointProblem
+from patternfold.learning.joint import CANDIDATES, STEPS, JointProblem
 from patternfold.learning.jpats import (
-    CANDIDATES,
     JointLearned,
     JointSettings,
     learn_jointly,
@@ -368,7 +367,7 @@ def project_on_all(model: Any, rows: np.ndarray) -> Projection:
         model.transformation_,
         image_shape=model.image_shape_,
         n_candidates=CANDIDATES,
-        max_iter=10,
+        max_iter=STEPS,
     )
 
 

@@ -13,6 +13,12 @@ from patternfold.learning.problem import Problem
 from patternfold.pattern import Pattern
 from patternfold.projection import project
 
+CANDIDATES = 6
+"""Candidates per image and manifold, where λ is searched over the whole box."""
+
+STEPS = 6
+"""Most steps of a projection on a manifold; more hardly ever change which one is nearest."""
+
 
 @dataclass(frozen=True)
 class JointProblem:
@@ -97,7 +103,7 @@ def cross_project(
     patterns: tuple[Pattern, ...],
     lam: np.ndarray | None,
     n_candidates: int = 0,
-    max_iter: int = 10,
+    max_iter: int = STEPS,
 ) -> JointState:
     """Project every image on every manifold, from known λ^{m,r} or, where None, over the box.
 

@@ -10,6 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from patternfold.learning.joint import (
+    CANDIDATES,
     JointProblem,
     JointState,
     Margins,
@@ -30,9 +31,6 @@ from patternfold.learning.start import reference_patterns, run
 from patternfold.learning.state import Callback, Reporter, State
 from patternfold.learning.tuning import tune
 from patternfold.pattern import Pattern
-
-CANDIDATES = 6
-"""Candidates per image and manifold, where λ is searched over the whole box."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ def _with_atom(
     gamma, coef = select_atom(signed, settings.alone, lam, residuals, rng)
     if settings.alone.tangent_refinement and coef:
         here = State(pattern, lam, 0.0)
-        gamma, coef = refine_atom(signed, here, gamma, coef, residuals)
+        gamma, coef = refine_atom(signed, settings.alone, here, gamma, coef, residuals)
     largest = np.abs(pattern.coef).max(initial=0.0)
     if not coef or abs(coef) < settings.significance * largest:
         return pattern

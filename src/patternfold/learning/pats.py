@@ -13,6 +13,7 @@ from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.state import Callback, Reporter, State
 from patternfold.pattern import Pattern
 from patternfold.projection import project
+from patternfold.projection.refine import FIRST_ORDER
 from patternfold.selection.correct import correct_all, correct_coefficients, least_useful
 from patternfold.selection.points import gather, pull_back
 from patternfold.selection.refine import refine_frozen, refine_tangent
@@ -23,9 +24,9 @@ N_CANDIDATES = 8
 """Atoms from the global search that are improved on Ẽ."""
 
 PROJECTIONS: dict[str, dict[str, Any]] = {
-    # A few steps will do: the pattern moves on, and λ with it.
-    "global": {"n_candidates": 6, "max_iter": 10},
-    "local": {"max_iter": 10},
+    # A few steps, of first order, will do: the pattern moves on, and λ with it.
+    "global": {"n_candidates": 6, "max_iter": FIRST_ORDER - 1},
+    "local": {"max_iter": FIRST_ORDER - 1},
     "line-search": {"method": "line-search"},
     "fixed": {},
 }
@@ -94,7 +95,7 @@ def step(problem: Problem, settings: Settings, state: State, rng: np.random.Gene
     gamma, coef = select_atom(problem, settings, state.lam, residuals, rng)
     atoms = [(gamma, coef)]
     if settings.tangent_refinement:
-        atoms.insert(0, refine_atom(problem, state, gamma, coef, residuals))
+        atoms.insert(0, refine_atom(problem, settings, state, gamma, coef, residuals))
     new = state
     for gamma, coef in atoms:
         pattern = state.pattern.add_atom(coef, gamma)
@@ -141,21 +142,30 @@ def select_atom(
 
 
 def refine_atom(
-    problem: Problem, state: State, gamma: np.ndarray, coef: float, residuals: np.ndarray
+    problem: Problem,
+    settings: Settings,
+    state: State,
+    gamma: np.ndarray,
+    coef: float,
+    residuals: np.ndarray,
 ) -> tuple[np.ndarray, float]:
     """Improve the new atom on Ê, line 9 of Algorithm 1."""
     _, along_x, along_y = manifold.field(
         state.pattern, state.lam, problem.transformation, problem.grid, check=False
     )
+    data, some = problem.data, slice(None)
+    if settings.refit == "all":
+        # What part of the pixels leaves open, the correction mends.
+        data, some = problem.sparse_data, problem.sparse_pixels
     return refine_tangent(
         gamma,
         coef,
-        residuals,
-        (along_x, along_y),
+        residuals[:, some],
+        (along_x[:, some], along_y[:, some]),
         state.lam,
         problem.weights,
         problem.transformation,
-        problem.grid,
+        (data.x, data.y),
         problem.mother,
         problem.dictionary,
         problem.atom_box,

@@ -59,7 +59,7 @@ class Problem:
     @cached_property
     def data(self) -> Data:
         """All pixels, for the correction."""
-        return self._pixels(1)
+        return self._at(np.arange(self.grid.n_pixels))
 
     @cached_property
     def ample_data(self) -> Data:
@@ -68,12 +68,17 @@ class Problem:
 
     @cached_property
     def sparse_data(self) -> Data:
-        """Every other row and column of images that are large enough, for quick corrections."""
-        return self._pixels(2 if min(self.grid.shape) >= 24 else 1)
+        """A part of the pixels, for quick corrections."""
+        return self._at(self.sparse_pixels)
 
-    def _pixels(self, stride: int) -> Data:
+    @cached_property
+    def sparse_pixels(self) -> np.ndarray:
+        """Indices of every other row and column of images that are large enough."""
+        stride = 2 if min(self.grid.shape) >= 24 else 1
         index = np.arange(self.grid.n_pixels).reshape(self.grid.shape)
-        some = index[stride // 2 :: stride, stride // 2 :: stride].ravel()
+        return index[stride // 2 :: stride, stride // 2 :: stride].ravel()
+
+    def _at(self, some: np.ndarray) -> Data:
         dtype = self.images.dtype
         images = np.ascontiguousarray(self.images[:, some])
         x, y = self.grid.x[some].astype(dtype), self.grid.y[some].astype(dtype)

@@ -13,6 +13,7 @@ from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.state import Callback, State
 from patternfold.pattern import Pattern
 from patternfold.projection import project
+from patternfold.projection.refine import FIRST_ORDER
 
 REFERENCE_ATOMS, PIXELS_PER_ATOM = 16, 8
 """Most atoms of the reference pattern that stands for an image, and least pixels for each."""
@@ -84,7 +85,7 @@ def start_from(problem: Problem, reference: Pattern) -> State:
         problem.transformation,
         image_shape=problem.grid.shape,
         n_candidates=START_CANDIDATES,
-        max_iter=10,
+        max_iter=FIRST_ORDER - 1,
     )
     return State(problem.empty, found.parameters, problem.energy)
 

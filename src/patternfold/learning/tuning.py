@@ -24,6 +24,9 @@ from patternfold.selection.correct import assemble
 LATE = 10**6
 """An iteration by which the schedule of α has come to its end."""
 
+STEPS = 4
+"""Most steps of the projections after each step of the patterns: λ starts close by."""
+
 TOLERANCE = 1e-4
 """A step that lowers J by less than this share of it is the last one."""
 
@@ -42,7 +45,7 @@ def tune(
         patterns = tuple(
             _step(problem, state, m, alpha_now, beta, damping) for m in range(problem.n_classes)
         )
-        new = cross_project(problem, patterns, state.lam)
+        new = cross_project(problem, patterns, state.lam, max_iter=STEPS)
         new_error = smooth_error(problem, new, alpha_now, beta)
         if new_error < error:
             small = error - new_error < TOLERANCE * error

@@ -34,6 +34,9 @@ from patternfold.mothers import AbstractMother
 from patternfold.pattern import Pattern
 from patternfold.transformations import AbstractTransformation
 
+MANY_IMAGES = 100
+"""So many images take longer to compute than another number of atoms takes to compile."""
+
 _START_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-10, 1e8
 
 
@@ -173,7 +176,7 @@ def assemble(pattern: Pattern, lam: np.ndarray, data: Data) -> Normal:
     """Compute E and its normal equations, in chunks of images."""
     dtype, dim = data.images.dtype, data.transformation.parameters.dim
     n_atoms, size = pattern.n_atoms, pattern.gamma.shape[1] + 1
-    n_padded = 8 if n_atoms <= 8 else -(-n_atoms // 24) * 24
+    n_padded = _padded_atoms(n_atoms, len(lam))
     coef, gamma = (a.astype(dtype) for a in pad_atoms(pattern.coef, pattern.gamma, n_padded))
     count = np.asarray(n_atoms, np.int32)
     atoms = Atoms(coef, gamma, count, pattern.mother, pattern.dictionary)
@@ -239,6 +242,12 @@ def _products(
         jnp.einsum("min,ien->ime", of_atoms, own),
         jnp.einsum("ien,ifn->ief", own, own),
     )
+
+
+def _padded_atoms(n_atoms: int, n_images: int) -> int:
+    """Number of atoms with padding: fine steps where computing outweighs compiling."""
+    step = 8 if n_atoms <= 8 or n_images >= MANY_IMAGES else 24
+    return -(-n_atoms // step) * step
 
 
 def _whole_chunks(rows: tuple[np.ndarray, ...], size: int) -> tuple[np.ndarray, ...]:

@@ -14,7 +14,6 @@ from patternfold.box import Box
 from patternfold.compilation import compiled
 from patternfold.descent import Model, descend
 from patternfold.dictionary import AbstractDictionary
-from patternfold.grid import Grid
 from patternfold.mothers import AbstractMother
 from patternfold.objectives import frozen_gain, tangent_model
 from patternfold.selection.points import Points
@@ -78,16 +77,15 @@ def refine_tangent(
     lam: np.ndarray,
     weights: np.ndarray,
     transformation: AbstractTransformation,
-    grid: Grid,
+    pixels: tuple[np.ndarray, np.ndarray],
     mother: AbstractMother,
     dictionary: AbstractDictionary,
     box: Box,
     max_iter: int = 8,
 ) -> tuple[np.ndarray, float]:
-    """Descend on Ê over (γ, c), as line 9 of Algorithm 1."""
+    """Descend on Ê over (γ, c), as line 9 of Algorithm 1; ``pixels`` are x and y."""
     dtype = residuals.dtype
-    x, y = grid.x.astype(dtype), grid.y.astype(dtype)
-    data = (residuals, *base_gradient, lam, weights.astype(dtype), x, y)
+    data = (residuals, *base_gradient, lam, weights.astype(dtype), *pixels)
     components = (mother, dictionary, transformation)
     # The coefficient may grow or change sign within reason: where signed weights outweigh, Ê is
     # unbounded in it.
