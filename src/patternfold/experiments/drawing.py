@@ -104,7 +104,7 @@ def draw_pictures(pictures: Mapping[str, np.ndarray], size: float = 1.35) -> Any
     """Draw one row of pictures with a title above each."""
     height, width = next(iter(pictures.values())).shape
     lines = 1 + max(title.count("\n") for title in pictures)
-    figure = new_figure(size * len(pictures), size * height / width + 0.18 * lines)
+    figure = new_figure(size * len(pictures), size * height / width + 0.24 * lines)
     axes = figure.subplots(1, len(pictures), squeeze=False)[0]
     for ax, (title, picture) in zip(axes, pictures.items(), strict=True):
         show_image(ax, np.asarray(picture), title)

@@ -150,7 +150,7 @@ def run(context: Context) -> Outcome:
     last = {key: float(values["errors"][-1]) for key, values in found.items()}
     early = early_end(found["normal"], configuration.n_atoms)
     claims = [
-        replace(claim, reason=early)
+        replace(claim, reason=early or claim.reason)
         for claim in (descent_claim(last), start_claim(last), compensation_claim(last))
     ]
     return Outcome(rows, pictures(images, found, counts), claims, NOTES)
@@ -203,6 +203,10 @@ def start_claim(last: dict[str, float]) -> Claim:
         f"error {normal:.4f} from a good start, {bad:.4f} from a bad one ({bad / normal - 1:+.1%})",
         bad > normal,
         f"{ours:.4f} and {ours_bad:.4f} ({ours_bad / ours - 1:+.1%})",
+        ""
+        if bad > normal
+        else "The first parameters come from a global search on the manifold of the reference, "
+        "which leaves less to a bad start.",
     )
 
 
