@@ -12,8 +12,10 @@ from patternfold.experiments import class_comparison, outlier_classification
 from patternfold.experiments.class_comparison import (
     JPATS,
     LDA,
+    LLA,
     OURS,
     PATS,
+    SLLE,
     VIEWS,
     Configuration,
     first_steps,
@@ -146,11 +148,12 @@ def errors_in(record, method, column="error_percent"):
 
 @pytest.mark.slow
 def test_digits_and_outliers(results):
-    """Learned jointly, few atoms classify better than class by class; aligned views do best."""
+    """Manifolds beat neighbours of images as they are; aligned views do best."""
     record = run_experiment("digits-classification", results, quick=True)
     assert len(record.claims) == 3
     assert {path.name for path, _ in record.pictures} == {"patterns.png", "error.png"}
-    assert np.mean(errors_in(record, JPATS)) < np.mean(errors_in(record, PATS))
+    neighbours = min(errors_in(record, LLA)[0], errors_in(record, SLLE)[0])
+    assert max(errors_in(record, JPATS)[-1], errors_in(record, PATS)[-1]) < neighbours
     assert errors_in(record, OURS)[-1] <= errors_in(record, JPATS)[-1]
     assert errors_in(record, VIEWS)[-1] <= errors_in(record, LDA)[-1]
     told = []

@@ -60,6 +60,7 @@ EXPERIMENT = Experiment(
         n_repeats=1,
         counts=(1, 2, 4),
         counts_ours=(4,),
+        n_repeats_printed=0,
         canvas=(32, 32),
     ),
     run=run,
