@@ -123,6 +123,24 @@ def test_atoms_by_class_and_two_classes(quick, classes):
         quick.set_params(n_atoms={"one": 2}).fit(X, y)
 
 
+def test_ten_classes(quick):
+    rng = np.random.default_rng(5)
+    patterns = [datasets.random_pattern(3, rng) for _ in range(10)]
+    X, X_test = (
+        np.concatenate(
+            [
+                datasets.random_images(p, 4, rng, FAMILY, shape=(20, 20), noise=0.01)[0]
+                for p in patterns
+            ]
+        )
+        for _ in range(2)
+    )
+    y = np.repeat(np.arange(10), 4)
+    model = quick.set_params(n_joint=0, n_tuning=1, refit="coefficients").fit(X, y)
+    assert model.decision_function(X_test).shape == (40, 10)
+    assert model.score(X_test, y) > 0.9
+
+
 def test_classes_of_very_different_size(quick, classes):
     X, y = classes
     some = np.r_[0:2, 16:48]
