@@ -14,15 +14,20 @@ from patternfold.baselines import (
     SimultaneousMatchingPursuit,
 )
 from patternfold.experiments.base import Values
-from patternfold.transformations import as_transformation
+from patternfold.experiments.options import family_of
+from patternfold.transformations import AbstractTransformation, as_transformation
 
 CANDIDATES = 24
 """Candidates per image when images are projected: as many as `PATS` takes for new images."""
 
+Family = str | AbstractTransformation
+
 PURSUITS = {"MP": MatchingPursuit, "SMP": SimultaneousMatchingPursuit}
 
 
-def normalised_error(pattern: Pattern, images: np.ndarray, transformation: str) -> float:
+def normalised_error(
+    pattern: Pattern, images: np.ndarray, transformation: AbstractTransformation
+) -> float:
     """Mean squared distance of the images to M(p) over their mean squared norm."""
     found = project(pattern, images, transformation, n_candidates=CANDIDATES)
     squares = found.distances.astype(np.float64) ** 2
@@ -30,7 +35,10 @@ def normalised_error(pattern: Pattern, images: np.ndarray, transformation: str) 
 
 
 def errors_of_first_atoms(
-    pattern: Pattern, images: np.ndarray, transformation: str, counts: Sequence[int]
+    pattern: Pattern,
+    images: np.ndarray,
+    transformation: AbstractTransformation,
+    counts: Sequence[int],
 ) -> np.ndarray:
     """Error of the pattern of the first k atoms, for each k of ``counts``."""
     atoms = [min(k, pattern.n_atoms) for k in counts]
@@ -45,7 +53,7 @@ def learn_published(
 ) -> Values:
     """Step: the published algorithm; nothing is revisited, so its first k atoms are those of k."""
     model = PATS.paper(n_atoms, random_state=0, **options).fit(images)
-    family = _family(options)
+    family = family_of(options)
     errors = errors_of_first_atoms(model.pattern_, images, family, counts)
     return _described(model, errors)
 
@@ -70,7 +78,7 @@ def pursue(
     """Step: matching pursuit on aligned images, and how near its manifold is to the images."""
     mother = options.get("mother", "gaussian")
     model = PURSUITS[method](n_atoms, mother=mother).fit(aligned)
-    errors = errors_of_first_atoms(model.pattern_, images, _family(options), counts)
+    errors = errors_of_first_atoms(model.pattern_, images, family_of(options), counts)
     return {"coef": model.pattern_.coef, "gamma": model.pattern_.gamma, "errors": errors}
 
 
@@ -117,7 +125,3 @@ def _described(model: PATS, errors: np.ndarray) -> Values:
         "errors": errors,
         "stopped": model.stop_reason_,
     }
-
-
-def _family(options: dict[str, Any]) -> str:
-    return options.get("transformation", "rotation-translation-scaling")

@@ -17,7 +17,6 @@ from patternfold.experiments.classification import (
     PRINTED,
     SCALED,
     aligned_pixels,
-    family_of,
     ours,
     pixels,
     published,
@@ -28,6 +27,7 @@ from patternfold.experiments.classification import (
     views,
 )
 from patternfold.experiments.context import Context, Work
+from patternfold.experiments.options import Options, family_of
 
 JPATS, PATS, SMP, SAS = "JPATS", "PATS", "SMP", "SAS"
 JPATS_PRINTED = "JPATS, α as printed"
@@ -93,7 +93,6 @@ class Configuration:
         return max(self.counts)
 
 
-Options = Mapping[str, Any]
 Found = Mapping[str, Values]
 Errors = dict[str, tuple[list[int], np.ndarray]]
 """By method: numbers of atoms, and errors in percent, splits (rows) × numbers of atoms."""

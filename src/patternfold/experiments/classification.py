@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,9 @@ from patternfold.baselines import (
 )
 from patternfold.datasets import Split
 from patternfold.experiments.base import Values
+from patternfold.experiments.options import Options, family_of
 from patternfold.learning.joint import CANDIDATES, STEPS
 from patternfold.learning.schedules import SigmoidAlpha
-from patternfold.transformations import AbstractTransformation, as_transformation
-
-Options = Mapping[str, Any]
-"""``transformation`` and ``bounds`` of the manifolds."""
 
 PURSUITS = {"SMP": SimultaneousMatchingPursuitClassifier, "SAS": SupervisedAtomSelection}
 
@@ -143,12 +140,6 @@ def manifold_distances(
         list(patterns), images, family_of(options), n_candidates=CANDIDATES, max_iter=STEPS
     )
     return found.distances
-
-
-def family_of(options: Options) -> AbstractTransformation:
-    """Return the transformation with its box Λ."""
-    family = as_transformation(options.get("transformation", "rotation-translation-scaling"))
-    return family.with_bounds(options.get("bounds", {}))
 
 
 def pack(patterns: Sequence[Pattern]) -> Values:

@@ -25,10 +25,16 @@ from patternfold.experiments.approximation import (
 )
 from patternfold.experiments.base import Claim, Experiment, Outcome, Picture, Values
 from patternfold.experiments.context import Context, Work
+from patternfold.experiments.options import family_of
 
 MODEL = "scaling"
-LARGEST = datasets.protocol_bounds()["sx"][1]
-"""Greatest scale, for which the canvas has room."""
+SMALLEST, LARGEST = datasets.protocol_bounds()["sx"]
+"""Range of the scales; the canvas has room for the greatest."""
+
+BOUNDS = {name: (SMALLEST / LARGEST, LARGEST / SMALLEST) for name in ("sx", "sy")}
+"""Λ: scales of one image against another. Wider ones would be used to mimic shadows."""
+
+OPTIONS = {"transformation": MODEL, "bounds": BOUNDS}
 
 NAMES = {
     "normal": "PATS",
@@ -102,8 +108,9 @@ def aligned_to(images: np.ndarray, which: str, n_atoms: int) -> np.ndarray:
     distance = np.linalg.norm(images - images.mean(axis=0), axis=(1, 2))
     index = distance.argmin() if which == "centroid" else distance.argmax()
     reference = MatchingPursuit(n_atoms).fit(images[[index]]).pattern_
-    found = project(reference, images, MODEL, n_candidates=CANDIDATES)
-    return align(images, found.parameters, MODEL)
+    family = family_of(OPTIONS)
+    found = project(reference, images, family, n_candidates=CANDIDATES)
+    return align(images, found.parameters, family)
 
 
 def pursue_from(
@@ -111,23 +118,21 @@ def pursue_from(
 ) -> Values:
     """Step: SMP on images that are aligned well or badly."""
     aligned = aligned_to(images, which, configuration.reference_atoms)
-    options = {"transformation": MODEL}
-    return pursue("SMP", aligned, images, configuration.n_atoms, counts, options)
+    return pursue("SMP", aligned, images, configuration.n_atoms, counts, OPTIONS)
 
 
 def steps(images: np.ndarray, configuration: Configuration) -> dict[str, Work]:
     """Return the work on all settings."""
     counts, n_atoms = list(configuration.counts), configuration.n_atoms
-    model = {"transformation": MODEL}
-    paper = model | {"solver": "search"}
+    paper = OPTIONS | {"solver": "search"}
     bad = {"reference": "farthest"}
 
     def published(**options: Any) -> Work:
         return partial(learn_published, images, n_atoms, counts, paper | options)
 
     return {
-        "ours": partial(learn_ours, images, n_atoms, counts, model),
-        "ours-bad": partial(learn_ours, images, n_atoms, counts, model | bad),
+        "ours": partial(learn_ours, images, n_atoms, counts, OPTIONS),
+        "ours-bad": partial(learn_ours, images, n_atoms, counts, OPTIONS | bad),
         "normal": published(),
         "no-descent": published(tangent_refinement=False),
         "bad-start": published(**bad),
