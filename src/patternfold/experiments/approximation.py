@@ -25,9 +25,7 @@ Family = str | AbstractTransformation
 PURSUITS = {"MP": MatchingPursuit, "SMP": SimultaneousMatchingPursuit}
 
 
-def normalised_error(
-    pattern: Pattern, images: np.ndarray, transformation: AbstractTransformation
-) -> float:
+def normalised_error(pattern: Pattern, images: np.ndarray, transformation: Family) -> float:
     """Mean squared distance of the images to M(p) over their mean squared norm."""
     found = project(pattern, images, transformation, n_candidates=CANDIDATES)
     squares = found.distances.astype(np.float64) ** 2
@@ -37,7 +35,7 @@ def normalised_error(
 def errors_of_first_atoms(
     pattern: Pattern,
     images: np.ndarray,
-    transformation: AbstractTransformation,
+    transformation: Family,
     counts: Sequence[int],
 ) -> np.ndarray:
     """Error of the pattern of the first k atoms, for each k of ``counts``."""
