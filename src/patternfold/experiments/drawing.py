@@ -81,14 +81,17 @@ def _plot(ax: Any, lines: Mapping[str, Line], styles: Mapping[str, Mapping[str, 
         ax.plot(x, y, label=label, **style)
     whole = all(float(value).is_integer() for x, _ in lines.values() for value in x)
     ax.xaxis.get_major_locator().set_params(integer=whole)
+    ax.ticklabel_format(axis="x", scilimits=(-3, 5))
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def draw_rows(rows: Mapping[str, Sequence[np.ndarray]], size: float = 0.95) -> Any:
-    """Draw labelled rows of small pictures."""
+def draw_rows(
+    rows: Mapping[str, Sequence[np.ndarray]], size: float = 0.95, columns: Sequence[str] = ()
+) -> Any:
+    """Draw labelled rows of small pictures, with titles above the columns."""
     most = max(len(pictures) for pictures in rows.values())
-    figure = new_figure(size * most + 1.5, size * len(rows) + 0.2)
+    figure = new_figure(size * most + 1.5, size * len(rows) + 0.2 + 0.2 * bool(columns))
     grid = figure.subplots(len(rows), most, squeeze=False)
     for axes, (label, pictures) in zip(grid, rows.items(), strict=True):
         for ax in axes:
@@ -97,6 +100,8 @@ def draw_rows(rows: Mapping[str, Sequence[np.ndarray]], size: float = 0.95) -> A
             ax.set_axis_on()
             show_image(ax, np.asarray(picture))
         axes[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=9)
+    for ax, title in zip(grid[0], columns, strict=False):
+        ax.set_title(title, fontsize=9)
     return figure
 
 

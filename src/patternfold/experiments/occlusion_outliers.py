@@ -186,8 +186,8 @@ def pictures(
     return {
         "images": Picture(drawing.draw_rows(shown), "Some of the occluded digits, and outliers"),
         "patterns": Picture(
-            drawing.draw_rows(rows, 1.2),
-            f"Learned patterns; from left to right {', '.join(ratios)} % outliers",
+            drawing.draw_rows(rows, 1.2, columns=list(panels)),
+            "Learned patterns, by share of outliers",
         ),
         "error": Picture(
             drawing.draw_panels(panels, "atoms", "normalised approximation error"),
