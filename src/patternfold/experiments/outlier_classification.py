@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,6 +29,9 @@ NAMES = {"JPATS": JPATS, "PATS": PATS, "ours": OURS}
 ENERGY = 0.65**2 / 0.5e-3
 """Energy of the noise, over that of the average image, for variance 1: the paper says that variance
 0.5e-3 makes their norms 0.65 to 1."""
+
+PARTS = ("error_percent", "outliers_missed_percent", "class_images_wrong_percent")
+"""Wrong labels among all images, among outliers, and among test images of the classes."""
 
 NOTES = (
     "Noise variances are the paper's, for its size of images; in ours the noise has the same norm.",
@@ -91,17 +94,17 @@ def distances_among_outliers(
     }
 
 
-def percent_wrong(found: Values, level: int, threshold: float) -> float:
-    """Test images and outliers of a noise level with a wrong label."""
-    accepted = found["distances"] <= threshold
-    right = (accepted & found["right"]).sum() + (found["outliers"][level] > threshold).sum()
-    return 100 * float(1 - right / (len(accepted) + found["outliers"].shape[1]))
+def percent_wrong(found: Values, level: int, threshold: float) -> list[float]:
+    """Wrong labels among all images of a noise level, outliers, and test images of the classes."""
+    missed = found["outliers"][level] <= threshold
+    wrong = (found["distances"] > threshold) | ~found["right"]
+    return [100 * float(part.mean()) for part in (np.append(missed, wrong), missed, wrong)]
 
 
 def best_threshold(found: Values, level: int) -> float:
     """Return the threshold with the fewest wrong labels; infinity takes nothing for an outlier."""
     tried = np.append(np.concatenate([found["distances"], found["outliers"][level]]), np.inf)
-    wrong = [percent_wrong(found, level, threshold) for threshold in tried]
+    wrong = [percent_wrong(found, level, threshold)[0] for threshold in tried]
     return float(tried[int(np.argmin(wrong))])
 
 
@@ -138,59 +141,65 @@ def run(context: Context) -> Outcome:
     found = context.parallel(work)
     thresholds = [float(models[f"{keys['ours']}-{r}"]["threshold"]) for r in range(len(splits))]
     errors = errors_of(found, settings, thresholds)
-    return Outcome(rows_of(errors, settings), picture(errors, settings), claims(errors), NOTES)
+    return Outcome(rows_of(errors, settings), pictures(errors, settings), claims(errors), NOTES)
 
 
 def errors_of(
     found: dict[str, Values], settings: Configuration, thresholds: Sequence[float]
 ) -> dict[str, np.ndarray]:
-    """Mean error of each method at every noise level."""
+    """Mean errors of each method by noise level and part: all, outliers, test images of classes."""
     repeats = range(1, len(thresholds)) if len(thresholds) > 1 else range(1)
     levels = range(len(settings.variances))
+
+    def mean(method: str, limit: Callable[[int, int], float]) -> np.ndarray:
+        wrong = [
+            [percent_wrong(found[f"{method}-{r}"], i, limit(i, r)) for i in levels] for r in repeats
+        ]
+        return np.mean(wrong, axis=0)
+
     errors = {}
     for method, name in NAMES.items():
         chosen = [best_threshold(found[f"{method}-0"], level) for level in levels]
-        errors[name] = np.array(
-            [
-                np.mean([percent_wrong(found[f"{method}-{r}"], i, chosen[i]) for r in repeats])
-                for i in levels
-            ]
-        )
-    errors[CALIBRATED] = np.array(
-        [
-            np.mean([percent_wrong(found[f"ours-{r}"], i, thresholds[r]) for r in repeats])
-            for i in levels
-        ]
-    )
+        errors[name] = mean(method, lambda i, r, chosen=chosen: chosen[i])
+    errors[CALIBRATED] = mean("ours", lambda i, r: thresholds[r])
     return errors
 
 
 def rows_of(errors: dict[str, np.ndarray], settings: Configuration) -> list[Values]:
     """Rows of metrics."""
     return [
-        {"method": method, "noise_variance": variance, "error_percent": float(value)}
+        {"method": method, "noise_variance": variance, **dict(zip(PARTS, row, strict=True))}
         for method, values in errors.items()
-        for variance, value in zip(settings.variances, values, strict=True)
+        for variance, row in zip(settings.variances, values.tolist(), strict=True)
     ]
 
 
-def picture(errors: dict[str, np.ndarray], settings: Configuration) -> dict[str, Picture]:
-    """Draw errors against the noise in outliers."""
+def pictures(errors: dict[str, np.ndarray], settings: Configuration) -> dict[str, Picture]:
+    """Draw errors against the noise in outliers, and their parts."""
     scaled = [1e3 * v for v in settings.variances]
     styles = STYLES | {CALIBRATED: STYLES[OURS] | {"linestyle": ":", "marker": "."}}
-    figure = drawing.draw_curves(
-        {name: (scaled, values.tolist()) for name, values in errors.items()},
-        "variance of the noise in outliers (10⁻³)",
-        "wrongly labelled images (%)",
-        styles=styles,
-    )
-    return {"error": Picture(figure, "Test images and outliers with a wrong label")}
+    axes = ("variance of the noise in outliers (10⁻³)", "wrongly labelled images (%)")
+    lines: list[dict[str, drawing.Line]] = [
+        {name: (scaled, values[:, part].tolist()) for name, values in errors.items()}
+        for part in range(len(PARTS))
+    ]
+    panels = {"outliers taken for digits": lines[1], "digits with a wrong label": lines[2]}
+    return {
+        "error": Picture(
+            drawing.draw_curves(lines[0], *axes, styles=styles),
+            "Test images and outliers with a wrong label",
+        ),
+        "parts": Picture(
+            drawing.draw_panels(panels, *axes, styles=styles),
+            "Outliers that were not detected, and test images of the classes with a wrong label",
+        ),
+    }
 
 
 def claims(errors: dict[str, np.ndarray]) -> list[Claim]:
     """JPATS against PATS without noise, with the least noise, and in most cases."""
-    jpats, pats, mine = errors[JPATS], errors[PATS], errors[OURS]
-    calibrated = errors[CALIBRATED]
+    names = (JPATS, PATS, OURS, CALIBRATED)
+    jpats, pats, mine, calibrated = (errors[name][:, 0] for name in names)
 
     def told(level: int) -> str:
         return f"JPATS {jpats[level]:.1f} %, PATS {pats[level]:.1f} %"
