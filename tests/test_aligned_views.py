@@ -100,6 +100,8 @@ def test_gradients_against_a_sum_over_pixels(rng):
     expected = np.sqrt(expected / np.linalg.norm(expected)).reshape(-1)
     values = oriented_gradients(np.stack([image, 3 * image, 0 * image]))
     np.testing.assert_allclose(values, [expected, expected, 0 * expected], atol=1e-12)
+    faint = oriented_gradients((1e-20 * image[None]).astype(np.float32))
+    assert np.isfinite(faint).all()
 
 
 def test_gradients_as_features(classes, learner):

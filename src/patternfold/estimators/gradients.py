@@ -53,9 +53,8 @@ def oriented_gradients(images: np.ndarray) -> np.ndarray:
 
 def _gathered(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     down, right = (_slope(images, axis) for axis in (1, 2))
-    squares = down**2 + right**2
-    squares[squares == 0] = 1
-    inverse = 1 / squares
+    # No gradient, or one so faint that its square is lost, counts nowhere.
+    inverse = 1 / np.maximum(down**2 + right**2, np.finfo(images.dtype).tiny)
     gathered = np.empty((len(images), ORIENTATIONS, CELLS, CELLS), images.dtype)
     for k, angle in enumerate(2 * np.pi * np.arange(ORIENTATIONS) / ORIENTATIONS):
         along = np.maximum(float(np.cos(angle)) * right + float(np.sin(angle)) * down, 0)
