@@ -32,7 +32,7 @@ demo: $(VENV)/.stamp-demo  ## run the demonstration
 test: $(VENV)/.stamp-test browser  ## run the tests, two at a time (ARGS="-k pattern" is passed to pytest)
 	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not exhaustive' $(ARGS)
 
-exhaustive: $(VENV)/.stamp-test  ## run scikit-learn's checks of the classifiers, several minutes
+exhaustive: $(VENV)/.stamp-test  ## run the tests that take minutes: more experiments on small instances
 	$(BIN)/python -m pytest -n 2 -m exhaustive $(ARGS)
 
 # Pages are tested in a real browser: the machine's, or else the system's package or playwright's own.

@@ -14,7 +14,6 @@ FAMILY = "rotation-translation"
 
 
 @parametrize_with_checks([pf.JPATS(n_atoms=1, transformation="translation", n_joint=0, n_tuning=1)])
-@pytest.mark.exhaustive
 @pytest.mark.usefixtures("as_users_run")
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks(estimator, check):

@@ -60,6 +60,12 @@ class ManifoldClassifier(ClassifierMixin, PursuitEstimator):
         check_is_fitted(self)
         return project_on_all(self, rows_of(self, X, reset=False)).distances
 
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that its clouds of points, which are no images, suit it badly."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
     def _start(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check what `fit` was given and return rows of pixels and labels 0 ... M−1."""
         rows = rows_of(self, X, reset=True)
