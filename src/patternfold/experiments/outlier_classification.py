@@ -178,7 +178,7 @@ def pictures(errors: dict[str, np.ndarray], settings: Configuration) -> dict[str
     """Draw errors against the noise in outliers, and their parts."""
     scaled = [1e3 * v for v in settings.variances]
     styles = STYLES | {CALIBRATED: STYLES[OURS] | {"linestyle": ":", "marker": "."}}
-    axes = ("variance of the noise in outliers (10⁻³)", "wrongly labelled images (%)")
+    axes = ("noise variance (10⁻³)", "wrongly labelled images (%)")
     lines: list[dict[str, drawing.Line]] = [
         {name: (scaled, values[:, part].tolist()) for name, values in errors.items()}
         for part in range(len(PARTS))
