@@ -17,6 +17,7 @@ from patternfold.grid import Grid, as_grid
 from patternfold.mothers import AbstractMother, AbstractRadialMother, as_mother
 from patternfold.pattern import Pattern
 from patternfold.precision import precision
+from patternfold.selection.search import shapes_at_origin
 
 _evaluate_atoms = compiled(jax.vmap(evaluate_atom, in_axes=(None, None, 0, None, None)))
 
@@ -151,15 +152,7 @@ def _shapes(
     lower, upper = dictionary.parameters.lower[3], dictionary.parameters.upper[3]
     narrow = min(max(lower, NARROW * grid.pixel), upper)
     widths = np.geomspace(narrow, max(narrow, min(upper, WIDE)), n_widths)
-    # A radial mother looks the same after half a turn, and after swapping its axes by a quarter.
-    angles = np.arange(n_angles) * (np.pi if radial else 2 * np.pi) / n_angles
-    rows = [
-        (psi, 0.0, 0.0, a, b)
-        for i, a in enumerate(widths)
-        for b in (widths[: i + 1] if radial else widths)
-        for psi in (angles[:1] if radial and a == b else angles)
-    ]
-    return np.array(rows)
+    return shapes_at_origin(widths, n_angles, radial)
 
 
 def _moved(shape: np.ndarray, grid: Grid, step: float) -> np.ndarray:

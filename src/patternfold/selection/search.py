@@ -23,6 +23,9 @@ from patternfold.selection.points import Points
 
 fft: Any = scipy.fft  # its own annotations do not fit what it returns
 
+MOST_ELONGATED = 6
+"""Largest ratio of the widths of an atom that is tried."""
+
 N_WIDTHS, N_ANGLES = 6, 8
 _evaluate_atoms = compiled(jax.vmap(evaluate_atom, in_axes=(None, None, 0, None, None)))
 
@@ -86,6 +89,22 @@ def _gains(points: Points, side: int, shapes: Shapes) -> np.ndarray:
     return np.where(energy > least, along**2 / np.maximum(energy, least), 0.0)
 
 
+def shapes_at_origin(
+    widths: np.ndarray, n_angles: int, radial: bool, most_elongated: float = np.inf
+) -> np.ndarray:
+    """γ at the origin: all pairs of widths, at all angles that look different."""
+    # A radial mother looks the same after half a turn, and after swapping its axes by a quarter.
+    angles = np.arange(n_angles) * (np.pi if radial else 2 * np.pi) / n_angles
+    rows = [
+        (psi, 0.0, 0.0, a, b)
+        for i, a in enumerate(widths)
+        for b in (widths[: i + 1] if radial else widths)
+        for psi in (angles[:1] if radial and a == b else angles)
+        if max(a, b) <= most_elongated * min(a, b)
+    ]
+    return np.array(rows)
+
+
 @lru_cache(maxsize=16)
 def _shapes(
     mother: AbstractMother, dictionary: AtomDictionary, side: int, cell: float, dtype: str
@@ -96,16 +115,7 @@ def _shapes(
     wide = min(box.upper[3], box.upper[4], 0.8)
     widths = np.geomspace(narrow, max(narrow, wide), N_WIDTHS)
     radial = isinstance(mother, AbstractRadialMother)
-    # A radial mother looks the same after half a turn, and after swapping its axes by a quarter.
-    angles = np.arange(N_ANGLES) * (np.pi if radial else 2 * np.pi) / N_ANGLES
-    rows = [
-        (psi, 0.0, 0.0, a, b)
-        for i, a in enumerate(widths)
-        for b in (widths[: i + 1] if radial else widths)
-        for psi in (angles[:1] if radial and a == b else angles)
-        if a <= 6 * b and b <= 6 * a
-    ]
-    gamma = np.array(rows)
+    gamma = shapes_at_origin(widths, N_ANGLES, radial, MOST_ELONGATED)
     size = fft.next_fast_len(2 * side, real=True)
     # Offsets in the order of the FFT, negative ones at the end.
     offsets = cell * np.fft.fftfreq(size, 1 / size)
