@@ -67,7 +67,7 @@ class TestSelection:
         nodes, side = gather(points, problem.grid.pixel, half_width=1.1)
         components = (problem.mother, problem.dictionary)
         candidates = search_atoms(nodes, side, *components, 8, rng)
-        gammas, coefs, gains = refine_frozen(candidates, points, *components, problem.atom_box)
+        gammas, coefs, gains = refine_frozen(candidates, points, *components, problem.atom_box, 25)
         best = gains.argmax()
         direct = frozen_gain(problem, lam, problem.images, gammas[best])
         np.testing.assert_allclose(gains[best], direct, rtol=1e-9)
@@ -84,7 +84,7 @@ class TestSelection:
         nodes, side = gather(points, signed.grid.pixel, half_width=1.1)
         components = (signed.mother, signed.dictionary)
         candidates = search_atoms(nodes, side, *components, 8, rng)
-        gammas, coefs, gains = refine_frozen(candidates, points, *components, signed.atom_box)
+        gammas, coefs, gains = refine_frozen(candidates, points, *components, signed.atom_box, 25)
         assert np.isfinite(gammas).all()
         assert np.isfinite(coefs).all()
         assert (gains >= 0).all()
@@ -199,7 +199,7 @@ def test_default_beats_the_published_setting(rng):
     for model in (paper, ours):
         assert (np.diff(model.error_path_) <= 0).all()
     assert (ours.error_path_ <= paper.error_path_).all()
-    assert ours.error_path_[2] <= paper.error_path_[-1]
+    assert ours.error_path_[3] <= 0.9 * paper.error_path_[-1]
 
 
 def test_start_hardly_matters(rng):

@@ -76,7 +76,8 @@ class PATS(TransformerMixin, ImageEstimator):
         What is corrected after each atom: all atoms, coefficients and λ together; only the
         coefficients; or nothing, as in the paper.
     projection : {"global", "local", "line-search", "fixed"}, default="global"
-        How λ is updated after each atom: searched over the whole box; improved near its last
+        How λ is updated after each atom: searched over the whole box (after the first few atoms,
+        where everything is corrected together, only every third time); improved near its last
         value; likewise by the paper's line search; or kept ("high-speed mode" of the paper).
     n_starts : int, default=2
         Number of references that are tried for a few atoms, the one asked for, the centroid's,

@@ -32,6 +32,9 @@ PROJECTIONS: dict[str, dict[str, Any]] = {
 }
 """How the λ_i are updated after each atom, as options of `project`."""
 
+YOUNG, PERIOD = 6, 3
+"""Up to so many atoms λ is searched over the box after every one, then after every third."""
+
 
 class Learned(NamedTuple):
     """The outcome of a run: where it ended, E after each atom, and why it stopped."""
@@ -129,10 +132,18 @@ def select_atom(
     nodes, side = gather(points, problem.grid.pixel, half_width=1.35)
     components = (problem.mother, problem.dictionary)
     candidates = search_atoms(nodes, side, *components, N_CANDIDATES, rng)
-    gammas, coefs, gains = refine_frozen(candidates, nodes, *components, problem.atom_box)
+    # Few pixels, as those of a single image, are taken as they are.
+    whole, mended = len(points.x) <= len(nodes.x), settings.refit == "all"
+    gammas, coefs, gains = refine_frozen(
+        candidates,
+        points if whole else nodes,
+        *components,
+        problem.atom_box,
+        max_iter=12 if mended else 25,
+    )
     best = gains.argmax()
     gamma, coef = gammas[best], float(coefs[best])
-    if settings.refit != "all":
+    if not (whole or mended):
         # Nothing later mends what gathering the pixels on nodes has blurred.
         gammas, coefs, _ = refine_frozen(
             gamma[None], points, *components, problem.atom_box, max_iter=10
@@ -177,20 +188,27 @@ def update_parameters(
 ) -> State:
     """Project the images on the new manifold; an image keeps its λ if nothing better is found."""
     squares = problem.squares(pattern, lam)
-    if settings.projection != "fixed":
+    how = "local" if _in_between(settings, pattern.n_atoms) else settings.projection
+    if how != "fixed":
         found = project(
             pattern,
             problem.images,
             problem.transformation,
             image_shape=problem.grid.shape,
             start=lam,
-            **PROJECTIONS[settings.projection],
+            **PROJECTIONS[how],
         )
         found_squares = found.distances.astype(np.float64) ** 2
         better = found_squares < squares
         lam = np.where(better[:, None], found.parameters, lam)
         squares = np.where(better, found_squares, squares)
     return State(pattern, lam, float((problem.weights * squares).sum()))
+
+
+def _in_between(settings: Settings, n_atoms: int) -> bool:
+    """Tell whether a global search of λ can wait: the correction moves λ, too."""
+    late = YOUNG < n_atoms < settings.n_atoms and n_atoms % PERIOD != 0
+    return late and settings.projection == "global" and settings.refit == "all"
 
 
 def correct(problem: Problem, settings: Settings, state: State) -> State:

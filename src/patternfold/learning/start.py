@@ -15,7 +15,7 @@ from patternfold.pattern import Pattern
 from patternfold.projection import project
 from patternfold.projection.refine import FIRST_ORDER
 
-REFERENCE_ATOMS, PIXELS_PER_ATOM = 16, 8
+REFERENCE_ATOMS, PIXELS_PER_ATOM = 10, 8
 """Most atoms of the reference pattern that stands for an image, and least pixels for each."""
 
 START_CANDIDATES = 24

@@ -37,7 +37,7 @@ from patternfold.transformations import AbstractTransformation
 MANY_IMAGES = 100
 """So many images take longer to compute than another number of atoms takes to compile."""
 
-_START_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-10, 1e8
+_START_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 0.3, 1e-10, 1e8
 
 
 class Normal(NamedTuple):
@@ -97,7 +97,7 @@ def correct_all(
     here = assemble(pattern, lam, data)
     damping = _START_DAMPING
     for _ in range(max_iter):
-        before = here.cost
+        before, tries = here.cost, 0
         while damping <= _MOST_DAMPING:
             step, lam_step = _solve(here, damping, _held(box, gamma, here), data, lam, move_lam)
             step = step.reshape(len(coef), -1)
@@ -107,9 +107,10 @@ def correct_all(
             trial = assemble(pattern.replace(trial_coef, trial_gamma), trial_lam, data)
             if trial.cost < here.cost:
                 here, gamma, coef, lam = trial, trial_gamma, trial_coef, trial_lam
-                damping = max(damping / 5, _LEAST_DAMPING)
+                # Where less damping has just failed, it would fail again.
+                damping = damping if tries else max(damping / 10, _LEAST_DAMPING)
                 break
-            damping *= 5
+            damping, tries = 5 * damping, tries + 1
         if before - here.cost <= tol * here.cost:
             break
     return pattern.replace(coef, gamma), lam.astype(data.images.dtype), here.cost
@@ -180,7 +181,8 @@ def assemble(pattern: Pattern, lam: np.ndarray, data: Data) -> Normal:
     coef, gamma = (a.astype(dtype) for a in pad_atoms(pattern.coef, pattern.gamma, n_padded))
     count = np.asarray(n_atoms, np.int32)
     atoms = Atoms(coef, gamma, count, pattern.mother, pattern.dictionary)
-    bytes_per_row = 2 * dtype.itemsize * n_padded * size * len(data.x)
+    # The derivatives are gone over several times: a chunk of them should stay in the cache.
+    bytes_per_row = 8 * dtype.itemsize * n_padded * size * len(data.x)
     rows = _whole_chunks(
         (data.images, np.sqrt(data.weights).astype(dtype), lam.astype(dtype)),
         rows_at_once(len(lam), bytes_per_row),

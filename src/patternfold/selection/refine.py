@@ -26,7 +26,7 @@ def refine_frozen(
     mother: AbstractMother,
     dictionary: AbstractDictionary,
     box: Box,
-    max_iter: int = 25,
+    max_iter: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Climb to the nearest maximum of the gain in Ẽ from each row of ``gamma``, all at once.
 
