@@ -9,7 +9,8 @@ import pytest
 import patternfold as pf
 from patternfold import datasets, manifold
 from patternfold.learning.frame import fix_frame
-from patternfold.learning.problem import Problem
+from patternfold.learning.pats import projection_after
+from patternfold.learning.problem import Problem, Settings
 from patternfold.objectives import tangent_model
 from patternfold.selection.correct import assemble, correct_all, correct_coefficients
 from patternfold.selection.points import gather, pull_back
@@ -309,3 +310,15 @@ def test_real_images_of_the_users_own(file, transformation, rng):
     model = pf.PATS(6, transformation=transformation, n_starts=1, random_state=0).fit(images)
     assert (np.diff(model.error_path_) <= 0).all()
     assert model.error_path_[-1] < 0.9 * mean_image_error(images)
+
+
+def test_lam_is_searched_globally_after_the_first_atoms_every_third_and_the_last():
+    settings = Settings(n_atoms=20)
+    searched = [n for n in range(1, 21) if projection_after(settings, n) == "global"]
+    assert searched == [1, 2, 3, 4, 5, 6, 9, 12, 15, 18, 20]
+
+
+@pytest.mark.parametrize("refit", ["coefficients", None])
+def test_lam_is_searched_globally_after_every_atom_where_nothing_else_moves_it(refit):
+    settings = Settings(n_atoms=20, refit=refit)
+    assert all(projection_after(settings, n) == "global" for n in range(1, 21))

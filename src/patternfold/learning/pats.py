@@ -99,10 +99,10 @@ def step(problem: Problem, settings: Settings, state: State, rng: np.random.Gene
     atoms = [(gamma, coef)]
     if settings.tangent_refinement:
         atoms.insert(0, refine_atom(problem, settings, state, gamma, coef, residuals))
-    new = state
+    new, how = state, projection_after(settings, state.pattern.n_atoms + 1)
     for gamma, coef in atoms:
         pattern = state.pattern.add_atom(coef, gamma)
-        new = update_parameters(problem, settings, pattern, state.lam)
+        new = update_parameters(problem, how, pattern, state.lam)
         # Ê is an approximation and may mislead; the atom that minimises Ẽ lowers E for certain.
         if new.error < state.error or settings.stop_on_increase:
             break
@@ -183,12 +183,16 @@ def refine_atom(
     )
 
 
-def update_parameters(
-    problem: Problem, settings: Settings, pattern: Pattern, lam: np.ndarray
-) -> State:
+def projection_after(settings: Settings, n_atoms: int) -> str:
+    """How λ is updated after this atom; a global search may wait where the correction moves λ."""
+    late = YOUNG < n_atoms < settings.n_atoms and n_atoms % PERIOD != 0
+    wait = late and settings.projection == "global" and settings.refit == "all"
+    return "local" if wait else settings.projection
+
+
+def update_parameters(problem: Problem, how: str, pattern: Pattern, lam: np.ndarray) -> State:
     """Project the images on the new manifold; an image keeps its λ if nothing better is found."""
     squares = problem.squares(pattern, lam)
-    how = "local" if _in_between(settings, pattern.n_atoms) else settings.projection
     if how != "fixed":
         found = project(
             pattern,
@@ -203,12 +207,6 @@ def update_parameters(
         lam = np.where(better[:, None], found.parameters, lam)
         squares = np.where(better, found_squares, squares)
     return State(pattern, lam, float((problem.weights * squares).sum()))
-
-
-def _in_between(settings: Settings, n_atoms: int) -> bool:
-    """Tell whether a global search of λ can wait: the correction moves λ, too."""
-    late = YOUNG < n_atoms < settings.n_atoms and n_atoms % PERIOD != 0
-    return late and settings.projection == "global" and settings.refit == "all"
 
 
 def correct(problem: Problem, settings: Settings, state: State) -> State:
@@ -250,7 +248,7 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
     Yields each improved state. An exchange takes out the atom that is missed least and selects
     another in its place: a way out of where greedy selection has led.
     """
-    state = update_parameters(problem, settings, *state[:2])
+    state = update_parameters(problem, settings.projection, *state[:2])
     state = correct_at_length(problem, settings, state)
     yield state
     for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
