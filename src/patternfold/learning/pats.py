@@ -215,12 +215,13 @@ def correct(problem: Problem, settings: Settings, state: State) -> State:
         pattern, error = correct_coefficients(state.pattern, state.lam, problem.data)
         new = State(pattern, state.lam, error)
     elif settings.refit == "all":
-        # A few steps on part of the pixels will do while the pattern grows.
+        # A few steps on part of the pixels will do while the pattern grows; the first atoms, on
+        # which all others build, get some more.
         pattern, lam, _ = correct_all(
             *state[:2],
             problem.sparse_data,
             problem.atom_box,
-            max_iter=5,
+            max_iter=max(5, 15 // state.pattern.n_atoms),
             move_lam=settings.projection != "fixed",
         )
         pattern, lam = fix_frame(pattern, lam, problem.transformation)

@@ -37,7 +37,7 @@ from patternfold.transformations import AbstractTransformation
 MANY_IMAGES = 100
 """So many images take longer to compute than another number of atoms takes to compile."""
 
-_START_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 0.3, 1e-10, 1e8
+_START_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e-10, 1e8
 
 
 class Normal(NamedTuple):
