@@ -155,7 +155,7 @@ def test_digits_and_outliers(results):
     assert len(record.claims) == 3
     assert {path.name for path, _ in record.pictures} == {"patterns.png", "error.png"}
     neighbours = min(errors_in(record, LLA)[0], errors_in(record, SLLE)[0])
-    assert errors_in(record, OURS)[-1] < neighbours
+    assert max(errors_in(record, OURS)[-1], errors_in(record, JPATS)[-1]) < neighbours
     assert errors_in(record, OURS)[-1] <= errors_in(record, JPATS)[-1]
     for method in (JPATS, PATS):
         assert errors_in(record, method)[-1] < errors_in(record, method)[0] - 10
