@@ -31,12 +31,12 @@ from patternfold.dc import (
     narrow,
     particle_swarm,
 )
-from patternfold.dictionary import AtomDictionary
 from patternfold.learning.pats import select_atom
 from patternfold.learning.problem import Problem, Settings
-from patternfold.selection.points import pull_back
-from patternfold.selection.solvers import BOXES, REGION, atom_problem
-from patternfold.transformations import as_transformation
+from patternfold.learning.select.points import pull_back
+from patternfold.learning.select.solvers import BOXES, REGION, atom_problem
+from patternfold.model.dictionaries import AtomDictionary
+from patternfold.model.transformations import as_transformation
 
 Checks = list[tuple[str, bool]]
 CELLS = (6, 8, 8, 4, 4, 6)

@@ -147,7 +147,7 @@ def local_speed(n_images: int = 1000, n_scipy: int = 30) -> bool:
 @contextmanager
 def stage_clock() -> Iterator[dict[str, float]]:
     """Add up the seconds that `project` spends in its stages."""
-    module = importlib.import_module("patternfold.projection.search")
+    module = importlib.import_module("patternfold.learning.project.search")
     seconds = {"coarse_candidates": 0.0, "refine": 0.0}
     originals = {name: getattr(module, name) for name in seconds}
 

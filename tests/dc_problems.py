@@ -8,9 +8,9 @@ import numpy as np
 from patternfold import Box, Gaussian, Grid, InverseMultiquadric, Pattern, datasets
 from patternfold.dc import Function, frozen_error
 from patternfold.dc.decompositions import VARIABLES
-from patternfold.manifold import render
-from patternfold.selection.points import pull_back
-from patternfold.transformations import as_transformation
+from patternfold.learning.select.points import pull_back
+from patternfold.model.manifold import render
+from patternfold.model.transformations import as_transformation
 
 BOX = Box(
     VARIABLES,

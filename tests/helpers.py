@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.svm import SVC
 
 from patternfold import JPATS, PATS, AlignedViews, AlignedViewsClassifier, Pattern, datasets
-from patternfold.mothers import as_mother
-from patternfold.transformations import as_transformation
+from patternfold.model.mothers import as_mother
+from patternfold.model.transformations import as_transformation
 
 SHAPE = (16, 16)
 ATOMS = [[0.4, 0.2, 0.1, 0.4, 0.15], [-0.8, -0.2, -0.25, 0.15, 0.3], [0.0, 0.1, -0.1, 0.2, 0.2]]

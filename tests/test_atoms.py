@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from patternfold import AtomDictionary, Box, CustomDictionary, CustomMother, Gaussian
-from patternfold.atoms import (
+from patternfold.model.atoms import (
     BLOCK,
     atom_derivatives,
     atom_field,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from patternfold import chunks
-from patternfold.chunks import chunk_rows, map_chunks, padded_rows
+from patternfold.numerics.chunks import chunk_rows, map_chunks, padded_rows
 
 
 def test_chunks_are_powers_of_two_within_the_memory_given(monkeypatch):

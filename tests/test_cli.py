@@ -21,10 +21,10 @@ from patternfold.cli.cache import cache_folder
 from patternfold.cli.console import Console
 from patternfold.cli.parser import MOTHERS, SOLVERS, TRANSFORMATIONS
 from patternfold.cli.progress import Progress
+from patternfold.learning.select import solvers
 from patternfold.learning.state import Progress as Line
 from patternfold.persistence import read_model_file, save
-from patternfold.png import to_grey
-from patternfold.selection import solvers
+from patternfold.show.png import to_grey
 
 QUICK = ["--atoms", "2", "--transformation", "similarity"]
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from patternfold import load
 from patternfold.cli import main
-from patternfold.png import to_grey
+from patternfold.show.png import to_grey
 
 QUICK = ["--atoms", "2", "--transformation", "similarity"]
 

@@ -5,9 +5,9 @@ import pytest
 
 import patternfold as pf
 from patternfold import datasets
-from patternfold.mothers import CustomMother
-from patternfold.selection.points import Points
-from patternfold.selection.solvers import SOLVERS, atom_problem, solve_atom
+from patternfold.learning.select.points import Points
+from patternfold.learning.select.solvers import SOLVERS, atom_problem, solve_atom
+from patternfold.model.mothers import CustomMother
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from patternfold import AtomDictionary, Box, CustomDictionary
-from patternfold.dictionary import as_dictionary
+from patternfold.model.dictionaries import as_dictionary
 from patternfold.testing import check_dictionary
 
 

@@ -8,8 +8,8 @@ from browser import open_browser
 from helpers import small_jpats, small_model
 
 from patternfold import CustomMother, InverseMultiquadric, manifold
-from patternfold.png import to_grey
-from patternfold.report import explorer, report
+from patternfold.show.pages import explorer, report
+from patternfold.show.png import to_grey
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from patternfold import Grid
-from patternfold.grid import as_grid
+from patternfold.model.grid import as_grid
 
 
 def test_square_grid_has_pixel_centres_inside_the_unit_window():

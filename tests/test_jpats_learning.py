@@ -9,17 +9,17 @@ from scipy import optimize
 
 import patternfold as pf
 from patternfold import datasets
-from patternfold.grid import Grid
 from patternfold.learning.joint import JointProblem, cross_project, frozen_squares
 from patternfold.learning.jpats import JointSettings, iterations, signed_problem
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.refit.tuning import smooth_error, tune
 from patternfold.learning.schedules import (
     ConstantAlpha,
     SigmoidAlpha,
     fit_beta,
     sigmoid_slopes,
 )
-from patternfold.learning.tuning import smooth_error, tune
+from patternfold.model.grid import Grid
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from patternfold import (
     atoms,
     chunks,
 )
-from patternfold.manifold import field, render, tangent_distance, tangents
-from patternfold.transformations import as_transformation
+from patternfold.model.manifold import field, render, tangent_distance, tangents
+from patternfold.model.transformations import as_transformation
 
 PAPER = "rotation-translation-scaling"
 # Most tests share this size and number of images, and with them compiled code.

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from patternfold import CustomMother, Gaussian, InverseMultiquadric
-from patternfold.mothers import as_mother
+from patternfold.model.mothers import as_mother
 from patternfold.testing import check_mother
 
 BUILT_IN = [

@@ -9,14 +9,14 @@ import pytest
 import patternfold as pf
 from patternfold import datasets, manifold
 from patternfold.learning.frame import fix_frame
+from patternfold.learning.objectives import tangent_model
 from patternfold.learning.pats import projection_after
 from patternfold.learning.problem import Problem, Settings
-from patternfold.objectives import tangent_model
-from patternfold.selection.correct import assemble, correct_all, correct_coefficients
-from patternfold.selection.points import gather, pull_back
-from patternfold.selection.refine import refine_frozen
-from patternfold.selection.search import search_atoms
-from patternfold.transformations import TRANSFORMATIONS, as_transformation
+from patternfold.learning.refit.correct import assemble, correct_all, correct_coefficients
+from patternfold.learning.select.points import gather, pull_back
+from patternfold.learning.select.refine import refine_frozen
+from patternfold.learning.select.search import search_atoms
+from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 
 SHAPE = (24, 24)
 

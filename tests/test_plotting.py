@@ -12,15 +12,15 @@ from helpers import small_model, small_pattern
 from sklearn.exceptions import NotFittedError
 
 from patternfold import PATS, Pattern
-from patternfold.export import export_pattern, pattern_to_csv, pattern_to_svg
-from patternfold.plotting import (
+from patternfold.show.export import export_pattern, pattern_to_csv, pattern_to_svg
+from patternfold.show.plotting import (
     AlignmentDisplay,
     ErrorPathDisplay,
     ManifoldDisplay,
     PatternDisplay,
 )
-from patternfold.plotting.alignment import mosaic
-from patternfold.png import encode_png, to_grey
+from patternfold.show.plotting.alignment import mosaic
+from patternfold.show.png import encode_png, to_grey
 
 
 @pytest.fixture(autouse=True)

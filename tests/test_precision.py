@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from patternfold.precision import precision, working_dtype
+from patternfold.numerics.precision import precision, working_dtype
 
 
 def test_one_double_array_makes_the_work_double():

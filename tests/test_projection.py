@@ -8,8 +8,8 @@ from scipy import optimize
 
 import patternfold as pf
 from patternfold import datasets, manifold
-from patternfold.projection.coarse import coarse_candidates, make_coarse_grid
-from patternfold.transformations import TRANSFORMATIONS, as_transformation
+from patternfold.learning.project.bank import coarse_candidates, make_coarse_grid
+from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 
 SHAPE = (40, 40)
 
@@ -152,7 +152,7 @@ def test_chunks_do_not_change_the_result(rng, monkeypatch):
     pattern = datasets.random_pattern(5, rng)
     images, _ = datasets.random_images(pattern, 9, rng, "similarity", shape=(24, 24))
     whole = pf.project(pattern, images, "similarity")
-    monkeypatch.setattr("patternfold.chunks.CHUNK_BYTES", 2**16)
+    monkeypatch.setattr("patternfold.numerics.chunks.CHUNK_BYTES", 2**16)
     parts = pf.project(pattern, images, "similarity")
     np.testing.assert_allclose(parts.distances, whole.distances, atol=1e-4)  # float32
 

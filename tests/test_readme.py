@@ -10,7 +10,7 @@ import pytest
 from helpers import class_images, small_model
 from PIL import Image
 
-from patternfold.png import to_grey
+from patternfold.show.png import to_grey
 
 ROOT = Path(__file__).parents[1]
 CODE = re.compile(r"^```(python|sh|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -12,11 +12,11 @@ from sklearn.exceptions import NotFittedError
 
 from patternfold import PATS, Box
 from patternfold.persistence import Examples
-from patternfold.report import Page, explorer, report, save_explorer
-from patternfold.report.document import _environment
-from patternfold.report.explorer import spread
-from patternfold.report.findings import findings
-from patternfold.report.payload import pack
+from patternfold.show.pages import Page, explorer, report, save_explorer
+from patternfold.show.pages.document import _environment
+from patternfold.show.pages.explorer import spread
+from patternfold.show.pages.findings import findings
+from patternfold.show.pages.payload import pack
 
 
 class Collector(html.parser.HTMLParser):

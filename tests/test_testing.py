@@ -17,14 +17,14 @@ from patternfold import (
     manifold,
     testing,
 )
-from patternfold.mothers import AbstractMother
+from patternfold.model.mothers import AbstractMother
+from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 from patternfold.testing import (
     check_dictionary,
     check_mother,
     check_pattern_operator,
     check_transformation,
 )
-from patternfold.transformations import TRANSFORMATIONS, as_transformation
 
 # A user's own components, each in under 15 lines.
 

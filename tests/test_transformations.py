@@ -14,8 +14,8 @@ from patternfold import (
     Similarity,
     Translation,
 )
+from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 from patternfold.testing import check_transformation
-from patternfold.transformations import TRANSFORMATIONS, as_transformation
 
 GROUPS = [name for name in TRANSFORMATIONS if name != "rotation-translation-scaling"]
 

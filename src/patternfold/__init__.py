@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 from patternfold._version import __version__
 
 if TYPE_CHECKING:
-    from patternfold.box import Box
-    from patternfold.dictionary import AtomDictionary, CustomDictionary
     from patternfold.estimators import JPATS, PATS, AlignedViews, AlignedViewsClassifier
-    from patternfold.grid import Grid
-    from patternfold.mothers import CustomMother, Gaussian, InverseMultiquadric
-    from patternfold.pattern import Pattern
-    from patternfold.persistence import load
-    from patternfold.projection import Projection, align, project, warp
-    from patternfold.transformations import (
+    from patternfold.learning.project import Projection, align, project, warp
+    from patternfold.model.box import Box
+    from patternfold.model.dictionaries import AtomDictionary, CustomDictionary
+    from patternfold.model.grid import Grid
+    from patternfold.model.mothers import CustomMother, Gaussian, InverseMultiquadric
+    from patternfold.model.pattern import Pattern
+    from patternfold.model.transformations import (
         Affine,
         CustomTransformation,
         RotationTranslation,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         Similarity,
         Translation,
     )
+    from patternfold.persistence import load
 
 __all__ = [
     "JPATS",
@@ -56,15 +56,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "box": ("Box",),
-    "dictionary": ("AtomDictionary", "CustomDictionary"),
     "estimators": ("JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier"),
-    "grid": ("Grid",),
-    "mothers": ("CustomMother", "Gaussian", "InverseMultiquadric"),
-    "pattern": ("Pattern",),
-    "persistence": ("load",),
-    "projection": ("Projection", "align", "project", "warp"),
-    "transformations": (
+    "learning.project": ("Projection", "align", "project", "warp"),
+    "model.box": ("Box",),
+    "model.dictionaries": ("AtomDictionary", "CustomDictionary"),
+    "model.grid": ("Grid",),
+    "model.mothers": ("CustomMother", "Gaussian", "InverseMultiquadric"),
+    "model.pattern": ("Pattern",),
+    "model.transformations": (
         "Affine",
         "CustomTransformation",
         "RotationTranslation",
@@ -73,18 +72,25 @@ _HOMES = {
         "Similarity",
         "Translation",
     ),
+    "persistence": ("load",),
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 _MODULES = {
-    *_HOMES,
     "baselines",
     "datasets",
+    "dc",
+    "estimators",
     "experiments",
+    "export",
     "files",
     "manifold",
+    "mothers",
+    "persistence",
     "plotting",
+    "projection",
     "report",
     "testing",
+    "transformations",
 }
 
 

@@ -9,8 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from patternfold.chunks import map_chunks
 from patternfold.estimators.images import ImageEstimator, as_targets, rows_of
+from patternfold.numerics.chunks import map_chunks
 
 
 class LocallyLinearApproximation(ImageEstimator):

@@ -14,9 +14,9 @@ from patternfold.baselines.matching_pursuit import PursuitEstimator, mean_patter
 from patternfold.baselines.pursuit import class_means, pursue, separating_energy, shared_energy
 from patternfold.estimators.images import as_targets, rows_of
 from patternfold.estimators.jpats import project_on_all
-from patternfold.mothers import AbstractMother
-from patternfold.pattern import Pattern
-from patternfold.transformations import AbstractTransformation, as_transformation
+from patternfold.model.mothers import AbstractMother
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation, as_transformation
 
 Model = TypeVar("Model")
 

@@ -9,8 +9,8 @@ import numpy as np
 from patternfold.baselines.pursuit import Pursued, pursue, shared_energy
 from patternfold.baselines.sampled_dictionary import SampledDictionary, sampled_dictionary
 from patternfold.estimators.images import ImageEstimator, rows_of
-from patternfold.mothers import AbstractMother
-from patternfold.pattern import Pattern
+from patternfold.model.mothers import AbstractMother
+from patternfold.model.pattern import Pattern
 
 
 class PursuitEstimator(ImageEstimator):

@@ -9,15 +9,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from patternfold.atoms import evaluate_atom
-from patternfold.chunks import map_chunks
-from patternfold.compilation import compiled
-from patternfold.dictionary import AbstractDictionary, AtomDictionary
-from patternfold.grid import Grid, as_grid
-from patternfold.mothers import AbstractMother, AbstractRadialMother, as_mother
-from patternfold.pattern import Pattern
-from patternfold.precision import precision
-from patternfold.selection.search import shapes_at_origin
+from patternfold.learning.select.search import shapes_at_origin
+from patternfold.model.atoms import evaluate_atom
+from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.grid import Grid, as_grid
+from patternfold.model.mothers import AbstractMother, AbstractRadialMother, as_mother
+from patternfold.model.pattern import Pattern
+from patternfold.numerics.chunks import map_chunks
+from patternfold.numerics.compilation import compiled
+from patternfold.numerics.precision import precision
 
 _evaluate_atoms = compiled(jax.vmap(evaluate_atom, in_axes=(None, None, 0, None, None)))
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from patternfold._validation import as_images, lookup
 from patternfold.datasets.pictures import unit
-from patternfold.manifold import render
-from patternfold.pattern import Pattern
-from patternfold.projection import warp
-from patternfold.transformations import AbstractTransformation, as_transformation
+from patternfold.learning.project import warp
+from patternfold.model.manifold import render
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation, as_transformation
 
 ROTATIONS = {"none": 0.0, "moderate": np.pi / 4, "full": np.pi}
 """Largest rotation of each protocol."""

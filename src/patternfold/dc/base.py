@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from patternfold.box import Box
-from patternfold.compilation import compiled
 from patternfold.dc.function import Function
-from patternfold.precision import precision
+from patternfold.model.box import Box
+from patternfold.numerics.compilation import compiled
+from patternfold.numerics.precision import precision
 
 ValuesAndSlopes = tuple[np.ndarray, np.ndarray]
 """Values (B,) and gradients (B, s)."""

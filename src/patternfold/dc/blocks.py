@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.box import Box
 from patternfold.dc.function import Bounds, Function
 from patternfold.dc.result import Result
+from patternfold.model.box import Box
 
 
 class Restricted(Function):

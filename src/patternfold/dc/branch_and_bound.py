@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import optimize
 
-from patternfold.box import Box
 from patternfold.dc.base import Decomposition
 from patternfold.dc.curvature import halve, lower_bounds
 from patternfold.dc.function import Function
 from patternfold.dc.result import Result, relative_gap
+from patternfold.model.box import Box
 
 BATCH = 32
 """Boxes that are cut at a time; their halves share calls of the compiled kernels."""

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from patternfold.box import Box
 from patternfold.dc.base import ByCurvature
 from patternfold.dc.function import Bounds, Function
+from patternfold.model.box import Box
 
 SWEEPS = 12
 """Sweeps of coordinate descent for the small convex problems; the bound holds after any number."""

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.box import Box
 from patternfold.dc.elementary import chain, cos, exp, power, quadratic, sin, square
 from patternfold.dc.function import Function
-from patternfold.dictionary import AbstractDictionary, AtomDictionary
-from patternfold.mothers import AbstractMother, Gaussian, InverseMultiquadric
+from patternfold.model.box import Box
+from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.mothers import AbstractMother, Gaussian, InverseMultiquadric
 
 Profile = Callable[[Any, Any, int], Any]
 """φ^n as a function of z = x̃² + ỹ², convex in z: ``profile(mother, z, n)``."""

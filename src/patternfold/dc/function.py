@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from patternfold.box import Box
-from patternfold.chunks import padded_rows
-from patternfold.compilation import compiled
 from patternfold.dc.algebra import variables
 from patternfold.dc.jets import Jet, jet_variables
-from patternfold.precision import precision
+from patternfold.model.box import Box
+from patternfold.numerics.chunks import padded_rows
+from patternfold.numerics.compilation import compiled
+from patternfold.numerics.precision import precision
 
 Terms = Callable[..., Any]
 """A formula ``terms(x, *data)`` whose entries add up to f: x is indexed by variable, and

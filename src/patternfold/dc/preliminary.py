@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import optimize
 
-from patternfold.box import Box
 from patternfold.dc.function import Function
 from patternfold.dc.result import Result
+from patternfold.model.box import Box
 
 
 def coarse_grid(function: Function, sizes: int | Sequence[int], n_best: int = 1) -> Result:

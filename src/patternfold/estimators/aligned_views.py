@@ -14,11 +14,11 @@ from patternfold.estimators.gradients import n_gradients, oriented_gradients
 from patternfold.estimators.images import ImageEstimator, as_targets, as_weights, rows_of
 from patternfold.estimators.jpats import JPATS, project_on_all
 from patternfold.estimators.pats import PATS
-from patternfold.grid import Grid
-from patternfold.mothers import AbstractMother
-from patternfold.pattern import Pattern
-from patternfold.projection import align
-from patternfold.transformations import AbstractTransformation
+from patternfold.learning.project import align
+from patternfold.model.grid import Grid
+from patternfold.model.mothers import AbstractMother
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation
 
 FEATURES = {"pixels": "pixel", "gradients": "gradient"}
 """What can stand for a view, and the name of one value of it."""

@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import unknown_name
-from patternfold.dictionary import AbstractDictionary
 from patternfold.estimators.images import (
     ImageEstimator,
     as_targets,
@@ -30,6 +29,7 @@ from patternfold.learning.jpats import (
     learn_jointly,
 )
 from patternfold.learning.problem import Problem
+from patternfold.learning.project import Projection, project
 from patternfold.learning.schedules import (
     AlphaSchedule,
     BetaSchedule,
@@ -38,11 +38,11 @@ from patternfold.learning.schedules import (
     fit_beta,
 )
 from patternfold.learning.state import Progress
-from patternfold.mothers import AbstractMother
-from patternfold.pattern import Pattern
-from patternfold.precision import precision
-from patternfold.projection import Projection, project
-from patternfold.transformations import AbstractTransformation
+from patternfold.model.dictionaries import AbstractDictionary
+from patternfold.model.mothers import AbstractMother
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation
+from patternfold.numerics.precision import precision
 
 REJECTED_SHARE = 0.025
 """Share of the training images that a calibrated threshold takes for outliers."""

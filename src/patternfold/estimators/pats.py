@@ -13,21 +13,21 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from patternfold import manifold
 from patternfold._validation import as_floats, as_parameters, unknown_name
-from patternfold.dictionary import AbstractDictionary, as_dictionary
 from patternfold.estimators.images import ImageEstimator, as_weights, distinct_rows, rows_of
-from patternfold.grid import Grid
 from patternfold.learning.pats import PROJECTIONS, Learned
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.project import align, project
+from patternfold.learning.select.solvers import SOLVERS, check_solver_options, require_solvable
 from patternfold.learning.start import run
 from patternfold.learning.state import Progress, State
-from patternfold.mothers import AbstractMother, as_mother
-from patternfold.pattern import Pattern
-from patternfold.precision import precision
-from patternfold.projection import align, project
-from patternfold.selection.solvers import SOLVERS, check_solver_options, require_solvable
-from patternfold.transformations import AbstractTransformation, as_transformation
+from patternfold.model import manifold
+from patternfold.model.dictionaries import AbstractDictionary, as_dictionary
+from patternfold.model.grid import Grid
+from patternfold.model.mothers import AbstractMother, as_mother
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation, as_transformation
+from patternfold.numerics.precision import precision
 
 CANDIDATES = 24
 """Candidates per image of the global search that places new images."""
@@ -259,11 +259,11 @@ class PATS(TransformerMixin, ImageEstimator):
         save(self, path)
 
     def report(self, path: str | Path | None = None, X: Any = None, **options: Any) -> Any:
-        """Write a page with options, remarks, curves and pictures; see `patternfold.report`.
+        """Write a page with options, remarks, curves and pictures; see `patternfold.show.pages`.
 
         With images ``X`` it also shows their alignment, and those that fit worst.
         """
-        from patternfold.report import report
+        from patternfold.show.pages import report
 
         return report(self, path, X, **options)
 

@@ -15,7 +15,7 @@ from patternfold.baselines import (
 )
 from patternfold.experiments.base import Values
 from patternfold.experiments.options import family_of
-from patternfold.transformations import AbstractTransformation, as_transformation
+from patternfold.model.transformations import AbstractTransformation, as_transformation
 
 CANDIDATES = 24
 """Candidates per image when images are projected: as many as `PATS` takes for new images."""

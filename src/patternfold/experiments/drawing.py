@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.plotting.canvas import pyplot, show_image
+from patternfold.show.plotting.canvas import pyplot, show_image
 
 OURS, PATS, SMP, MP, LLA = "ours (default)", "PATS", "SMP", "MP", "locally linear"
 STYLES: dict[str, dict[str, Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from patternfold.transformations import AbstractTransformation, as_transformation
+from patternfold.model.transformations import AbstractTransformation, as_transformation
 
 Options = Mapping[str, Any]
 """``transformation``, ``bounds`` and others of the manifold learners."""

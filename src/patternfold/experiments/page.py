@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from patternfold.experiments.results import Record, all_results
-from patternfold.report.document import render_page
+from patternfold.show.pages.document import render_page
 
 PAGE = "report.html"
 

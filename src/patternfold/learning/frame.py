@@ -9,11 +9,11 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from patternfold.dictionary import AtomDictionary
-from patternfold.mothers import AbstractRadialMother
-from patternfold.pattern import Pattern
-from patternfold.precision import precision
-from patternfold.transformations import AbstractAffineTransformation, AbstractTransformation
+from patternfold.model.dictionaries import AtomDictionary
+from patternfold.model.mothers import AbstractRadialMother
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractAffineTransformation, AbstractTransformation
+from patternfold.numerics.precision import precision
 
 
 def fix_frame(

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from patternfold.chunks import padded_rows
 from patternfold.learning.problem import Problem
-from patternfold.pattern import Pattern
-from patternfold.projection import project
+from patternfold.learning.project import project
+from patternfold.model.pattern import Pattern
+from patternfold.numerics.chunks import padded_rows
 
 CANDIDATES = 6
 """Candidates per image and manifold, where λ is searched over the whole box."""

@@ -19,6 +19,7 @@ from patternfold.learning.joint import (
 )
 from patternfold.learning.pats import refine_atom, select_atom
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.refit.tuning import tune
 from patternfold.learning.schedules import (
     AlphaSchedule,
     BetaSchedule,
@@ -29,8 +30,7 @@ from patternfold.learning.schedules import (
 )
 from patternfold.learning.start import reference_patterns, run
 from patternfold.learning.state import Callback, Reporter, State
-from patternfold.learning.tuning import tune
-from patternfold.pattern import Pattern
+from patternfold.model.pattern import Pattern
 
 
 @dataclass(frozen=True)

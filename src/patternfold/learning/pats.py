@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from patternfold import manifold
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.project import project
+from patternfold.learning.project.refine import FIRST_ORDER
+from patternfold.learning.refit.correct import correct_all, correct_coefficients, least_useful
+from patternfold.learning.select.points import gather, pull_back
+from patternfold.learning.select.refine import refine_frozen, refine_tangent
+from patternfold.learning.select.search import search_atoms
+from patternfold.learning.select.solvers import solve_atom
 from patternfold.learning.state import Callback, Reporter, State
-from patternfold.pattern import Pattern
-from patternfold.projection import project
-from patternfold.projection.refine import FIRST_ORDER
-from patternfold.selection.correct import correct_all, correct_coefficients, least_useful
-from patternfold.selection.points import gather, pull_back
-from patternfold.selection.refine import refine_frozen, refine_tangent
-from patternfold.selection.search import search_atoms
-from patternfold.selection.solvers import solve_atom
+from patternfold.model import manifold
+from patternfold.model.pattern import Pattern
 
 N_CANDIDATES = 8
 """Atoms from the global search that are improved on Ẽ."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from patternfold import manifold
-from patternfold.box import Box
-from patternfold.dictionary import AbstractDictionary, AtomDictionary
-from patternfold.grid import Grid
-from patternfold.mothers import AbstractMother
-from patternfold.pattern import Pattern
-from patternfold.selection.correct import Data
-from patternfold.transformations import AbstractTransformation
+from patternfold.learning.refit.correct import Data
+from patternfold.model import manifold
+from patternfold.model.box import Box
+from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.grid import Grid
+from patternfold.model.mothers import AbstractMother
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation
 
 AMPLE_PIXELS = 100_000
 """Pixels of all images together that tell some dozens of atoms well enough."""

@@ -10,10 +10,10 @@ from threadpoolctl import threadpool_limits
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.pats import Learned, learn
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.project import project
+from patternfold.learning.project.refine import FIRST_ORDER
 from patternfold.learning.state import Callback, State
-from patternfold.pattern import Pattern
-from patternfold.projection import project
-from patternfold.projection.refine import FIRST_ORDER
+from patternfold.model.pattern import Pattern
 
 REFERENCE_ATOMS, PIXELS_PER_ATOM = 10, 8
 """Most atoms of the reference pattern that stands for an image, and least pixels for each."""

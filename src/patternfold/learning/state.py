@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from patternfold.pattern import Pattern
+from patternfold.model.pattern import Pattern
 
 
 class State(NamedTuple):

@@ -18,6 +18,7 @@ import numpy as np
 
 from patternfold._version import __version__
 from patternfold.estimators import JPATS, PATS, AlignedViewsClassifier
+from patternfold.model.transformations import AbstractTransformation
 from patternfold.persistence.archive import Archive, open_archive, write_archive
 from patternfold.persistence.arrays import array_members, read_arrays, read_packed_arrays
 from patternfold.persistence.classifiers import (
@@ -28,7 +29,6 @@ from patternfold.persistence.classifiers import (
 )
 from patternfold.persistence.models import Codec, Payload, pack_pats, unpack_pats
 from patternfold.persistence.schema import LARGEST_JSON, parse, take, take_array, take_list
-from patternfold.transformations import AbstractTransformation
 
 __all__ = [
     "CODECS",

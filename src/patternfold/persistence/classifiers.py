@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from patternfold._validation import lookup
 from patternfold.estimators import JPATS, AlignedViews, AlignedViewsClassifier
 from patternfold.estimators.aligned_views import FEATURES
-from patternfold.pattern import Pattern
+from patternfold.model.pattern import Pattern
 from patternfold.persistence.components import (
     build_pattern,
     build_transformation,

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.box import Box
-from patternfold.dictionary import AbstractDictionary, AtomDictionary
-from patternfold.mothers import MOTHERS, AbstractMother, InverseMultiquadric, as_mother
-from patternfold.pattern import Pattern
-from patternfold.persistence.schema import take, take_array, take_list
-from patternfold.transformations import (
+from patternfold.model.box import Box
+from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.mothers import MOTHERS, AbstractMother, InverseMultiquadric, as_mother
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import (
     TRANSFORMATIONS,
     AbstractTransformation,
     as_transformation,
 )
+from patternfold.persistence.schema import take, take_array, take_list
 
 
 def describe_transformation(transformation: AbstractTransformation) -> dict[str, Any]:

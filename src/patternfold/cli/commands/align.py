@@ -64,7 +64,7 @@ def _write_arrays(path: Path, aligned: Any, poses: Any, found: Any, names: Any) 
 
 
 def _write_folder(folder: Path, aligned: Any, poses: Any, found: Any, names: Any) -> None:
-    from patternfold.png import encode_png, to_grey
+    from patternfold.show.png import encode_png, to_grey
 
     folder.mkdir(exist_ok=True)
     high = [float(image.max()) for image in found.images]

@@ -115,8 +115,8 @@ def _save(
     model: Any, found: Any, labels: np.ndarray, held: np.ndarray, options: argparse.Namespace
 ) -> None:
     from patternfold.persistence import Examples, save
-    from patternfold.report.explorer import poses, spread
-    from patternfold.report.payload import view_of
+    from patternfold.show.pages.explorer import poses, spread
+    from patternfold.show.pages.payload import view_of
 
     order = np.flatnonzero(~held)[np.argsort(labels[~held], kind="stable")]
     chosen = order[spread(len(order), options.examples)] if options.examples else order[:0]

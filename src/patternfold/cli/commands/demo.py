@@ -11,7 +11,7 @@ from patternfold.cli.console import Console
 def run(options: argparse.Namespace, console: Console) -> int:
     """Learn a digit; write a picture, a model file and its explorer."""
     use_cache()
-    from patternfold.demo import demonstrate
+    from patternfold.cli.demo import demonstrate
 
     values, text = demonstrate(
         options.output, options.digit, options.images, options.atoms, options.seed, console.say

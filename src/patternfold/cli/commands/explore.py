@@ -14,7 +14,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Read, build, write."""
     check_output(options.output, options.force)
     file = read_model(options.model)
-    from patternfold.report import explorer
+    from patternfold.show.pages import explorer
 
     title = options.title or options.model.name
     if options.images is None:

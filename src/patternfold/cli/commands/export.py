@@ -13,8 +13,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Read and write."""
     check_output(options.output, options.force)
     model = require_pattern(read_model(options.model), options.model).model
-    from patternfold.export import export_pattern
-    from patternfold.plotting.pattern import fine_shape
+    from patternfold.show.export import export_pattern
+    from patternfold.show.plotting.pattern import fine_shape
 
     shape = fine_shape(model.image_shape_, options.size)
     export_pattern(model.pattern_, options.output, shape)

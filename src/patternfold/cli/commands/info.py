@@ -43,7 +43,7 @@ def _installation() -> dict[str, Any]:
 
 def _model(path: Path) -> dict[str, Any]:
     file = read_model(path)
-    from patternfold.report.payload import view_of
+    from patternfold.show.pages.payload import view_of
 
     model, view = file.model, view_of(file.model)
     box = view.transformation.parameters

@@ -61,7 +61,7 @@ def _fit(options: argparse.Namespace, images: Any, console: Console) -> tuple[An
 
 def _save(model: Any, found: Any, options: argparse.Namespace) -> None:
     from patternfold.persistence import Examples, save
-    from patternfold.report.explorer import spread
+    from patternfold.show.pages.explorer import spread
 
     chosen = spread(len(found), options.examples)
     labels = () if found.labels is None else tuple(found.labels[i] for i in chosen)

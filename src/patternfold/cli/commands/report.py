@@ -13,7 +13,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Read, draw, write."""
     check_output(options.output, options.force)
     file = read_model(options.model)
-    from patternfold.report import report
+    from patternfold.show.pages import report
 
     images = labels = None
     if options.images is not None:

@@ -1,0 +1,1 @@
+"""Correction of what was chosen before: all atoms and λ together."""

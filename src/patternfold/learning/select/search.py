@@ -1,0 +1,145 @@
+"""Global search of the next atom: all positions of many shapes, for all images at once.
+
+Σ_i w_i⟨v_i, U_λi(φ_γ)⟩ is linear in φ_γ. With the residual pixels gathered once on a grid in the
+pattern's frame, its value for every position of an atom is a correlation, and so is the atom's
+energy Σ_i w_i‖U_λi(φ_γ)‖². The cost is O(nN) for gathering and O(m log m) for each shape.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import scipy.fft
+
+from patternfold.learning.objectives import SOUND
+from patternfold.learning.select.points import Points
+from patternfold.model.atoms import evaluate_atom
+from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.mothers import AbstractMother, AbstractRadialMother
+from patternfold.numerics.compilation import compiled
+
+fft: Any = scipy.fft  # its own annotations do not fit what it returns
+
+MOST_ELONGATED = 6
+"""Largest ratio of the widths of an atom that is tried."""
+
+N_WIDTHS, N_ANGLES = 6, 8
+_evaluate_atoms = compiled(jax.vmap(evaluate_atom, in_axes=(None, None, 0, None, None)))
+
+
+class Shapes(NamedTuple):
+    """Atoms at the origin, one for each shape: their γ and the spectra of φ and φ²."""
+
+    gamma: np.ndarray
+    phi: np.ndarray
+    phi_squared: np.ndarray
+    size: int
+
+
+def search_atoms(
+    points: Points,
+    side: int,
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    n_candidates: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return γ of the most promising atoms, best first, for points gathered on a square grid."""
+    if not isinstance(dictionary, AtomDictionary):
+        return _search_samples(points, mother, dictionary, n_candidates, rng)
+    cell = float(points.x[1] - points.x[0])
+    box = dictionary.parameters
+    shapes = _shapes(mother, dictionary, side, cell, points.x.dtype.name)
+    gains = _gains(points, side, shapes)
+    best_shape = gains.argmax(axis=0)
+    gain = np.take_along_axis(gains, best_shape[None], axis=0)[0].reshape(side, side)
+    x, y = points.x.reshape(side, side), points.y.reshape(side, side)
+    allowed = (x >= box.lower[1]) & (x <= box.upper[1]) & (y >= box.lower[2]) & (y <= box.upper[2])
+    gain = np.where(allowed, gain, -1.0)
+    chosen = []
+    for _ in range(n_candidates):
+        node = int(gain.argmax())
+        gamma = shapes.gamma[best_shape[node]].copy()
+        gamma[1], gamma[2] = x.flat[node], y.flat[node]
+        chosen.append(gamma)
+        # Neighbours within the atom's narrow width would be refined to the same one.
+        radius = max(2 * cell, min(gamma[3], gamma[4]))
+        gain[(x - gamma[1]) ** 2 + (y - gamma[2]) ** 2 <= radius**2] = -1.0
+    return np.array(chosen)
+
+
+def _gains(points: Points, side: int, shapes: Shapes) -> np.ndarray:
+    """Decrease of Ẽ for each shape (rows) at each node (columns)."""
+    size = shapes.size
+
+    def correlate(values: np.ndarray, spectrum: np.ndarray) -> np.ndarray:
+        image = fft.rfft2(values.reshape(side, side), (size, size), workers=2)
+        result = fft.irfft2(image[None] * np.conj(spectrum), (size, size), workers=2)
+        return result[:, :side, :side].reshape(len(spectrum), -1)
+
+    along = correlate(points.weighted, shapes.phi)
+    energy = correlate(points.weights, shapes.phi_squared)
+    # An atom where there is hardly any data, or impostors outweigh, has no sound gain.
+    least = 1e-3 * np.abs(energy).max(axis=1, keepdims=True)
+    if (points.weights < 0).any():
+        least = np.maximum(least, SOUND * correlate(points.sizes, shapes.phi_squared))
+    return np.where(energy > least, along**2 / np.maximum(energy, least), 0.0)
+
+
+def shapes_at_origin(
+    widths: np.ndarray, n_angles: int, radial: bool, most_elongated: float = np.inf
+) -> np.ndarray:
+    """γ at the origin: all pairs of widths, at all angles that look different."""
+    # A radial mother looks the same after half a turn, and after swapping its axes by a quarter.
+    angles = np.arange(n_angles) * (np.pi if radial else 2 * np.pi) / n_angles
+    rows = [
+        (psi, 0.0, 0.0, a, b)
+        for i, a in enumerate(widths)
+        for b in (widths[: i + 1] if radial else widths)
+        for psi in (angles[:1] if radial and a == b else angles)
+        if max(a, b) <= most_elongated * min(a, b)
+    ]
+    return np.array(rows)
+
+
+@lru_cache(maxsize=16)
+def _shapes(
+    mother: AbstractMother, dictionary: AtomDictionary, side: int, cell: float, dtype: str
+) -> Shapes:
+    """Spectra of all shapes: widths in geometric steps, angles in even ones."""
+    box = dictionary.parameters
+    narrow = max(box.lower[3], box.lower[4], cell)
+    wide = min(box.upper[3], box.upper[4], 0.8)
+    widths = np.geomspace(narrow, max(narrow, wide), N_WIDTHS)
+    radial = isinstance(mother, AbstractRadialMother)
+    gamma = shapes_at_origin(widths, N_ANGLES, radial, MOST_ELONGATED)
+    size = fft.next_fast_len(2 * side, real=True)
+    # Offsets in the order of the FFT, negative ones at the end.
+    offsets = cell * np.fft.fftfreq(size, 1 / size)
+    x, y = np.tile(offsets, size).astype(dtype), np.repeat(offsets, size).astype(dtype)
+    phi = np.asarray(_evaluate_atoms(mother, dictionary, gamma.astype(dtype), x, y))
+    phi = phi.reshape(-1, size, size)
+    return Shapes(gamma, fft.rfft2(phi, workers=2), fft.rfft2(phi**2, workers=2), size)
+
+
+def _search_samples(
+    points: Points,
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    n_candidates: int,
+    rng: np.random.Generator,
+    n_samples: int = 4096,
+) -> np.ndarray:
+    """Score atoms drawn from the box of a dictionary of the user's own."""
+    gamma = dictionary.parameters.sample(rng, n_samples)
+    gains = np.empty(n_samples)
+    for part in np.array_split(np.arange(n_samples), 32):
+        rows = gamma[part].astype(points.x.dtype)
+        phi = np.asarray(_evaluate_atoms(mother, dictionary, rows, points.x, points.y))
+        along, energy = phi @ points.weighted, phi**2 @ points.weights
+        sound = energy > SOUND * (phi**2 @ points.sizes)
+        gains[part] = np.where(sound, along**2 / np.maximum(energy, 1e-30), 0)
+    return gamma[np.argsort(-gains)[:n_candidates]]

@@ -1,0 +1,1 @@
+"""What a manifold is: patterns of atoms, transformations, and the images between them."""

@@ -1,0 +1,139 @@
+"""Sums of atoms inside compiled code: padded arrays, one loop over atoms.
+
+A pattern of K atoms at P points costs K·P evaluations of the mother function. The loop runs
+over atoms with all points at once, so that no array of size K·P ever exists, and its number of
+turns is data, not shape: a pattern that grows reuses the compiled code until its padding is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from patternfold.model.dictionaries import AbstractDictionary
+from patternfold.model.mothers import AbstractMother
+
+Points = Float[Array, "*p"]
+
+# Atoms per turn of a loop: the sums are read and written once per turn. More than two gain little,
+# and compiling takes longer.
+BLOCK = 2
+
+
+class Atoms(eqx.Module):
+    """Coefficients c and parameters γ of a sum of atoms, padded with atoms of coefficient 0."""
+
+    coef: Float[Array | np.ndarray, " K"]
+    gamma: Float[Array | np.ndarray, "K s"]
+    count: Int[Array | np.ndarray, ""]
+    mother: AbstractMother
+    dictionary: AbstractDictionary
+
+
+def padded_size(n_atoms: int) -> int:
+    """Smallest of 32, 128, 512, ... that holds ``n_atoms``; padding costs no time."""
+    size = 32
+    while size < n_atoms:
+        size *= 4
+    return size
+
+
+def pad_atoms(coef: np.ndarray, gamma: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Append copies of the last atom with coefficient 0."""
+    missing = size - len(coef)
+    # A copy is finite where the atom itself is: other parameters might lie outside its domain.
+    filler = gamma[-1:] if len(gamma) else np.ones((1, gamma.shape[1]))
+    return np.pad(coef, (0, missing)), np.concatenate([gamma, filler.repeat(missing, axis=0)])
+
+
+def make_atoms(
+    coef: np.ndarray,
+    gamma: np.ndarray,
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    dtype: Any,
+) -> Atoms:
+    """Pad a sum of atoms for compiled code; NumPy arrays, since handing them over is its task."""
+    padded_coef, padded_gamma = pad_atoms(coef, gamma, padded_size(len(coef)))
+    return Atoms(
+        padded_coef.astype(dtype),
+        padded_gamma.astype(dtype),
+        np.asarray(len(coef), np.int32),
+        mother,
+        dictionary,
+    )
+
+
+def evaluate_atom(
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    gamma: Float[Array, " s"],
+    x: Points,
+    y: Points,
+) -> Points:
+    """φ_γ(x, y) = φ(b(γ, x, y))."""
+    return mother(*dictionary.coordinates(gamma, x, y))
+
+
+def atom_field(
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    gamma: Float[Array, " s"],
+    x: Points,
+    y: Points,
+) -> tuple[Points, Points, Points]:
+    """φ_γ and its gradient in (x, y), by the chain rule through b."""
+    u, v = dictionary.coordinates(gamma, x, y)
+    return mother.field_through(u, v, dictionary.jacobian(gamma, x, y))
+
+
+def atom_derivatives(
+    mother: AbstractMother,
+    dictionary: AbstractDictionary,
+    gamma: Float[Array, " s"],
+    x: Points,
+    y: Points,
+) -> tuple[Points, list[Points]]:
+    """φ_γ and its derivatives ∂φ_γ/∂γ_k for every k."""
+    value, du, dv = mother.field(*dictionary.coordinates(gamma, x, y))
+    u_gamma, v_gamma = dictionary.derivatives(gamma, x, y)
+    return value, [du * a + dv * b for a, b in zip(u_gamma, v_gamma, strict=True)]
+
+
+def evaluate(atoms: Atoms, x: Points, y: Points) -> Points:
+    """p(x, y) = Σ_j c_j φ_γj(x, y)."""
+
+    def add(j: Int[Array, ""], total: Points) -> Points:
+        phi = evaluate_atom(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
+        return total + atoms.coef[j] * phi
+
+    return _sum_over_atoms(atoms, add, jnp.zeros_like(x))
+
+
+def evaluate_field(atoms: Atoms, x: Points, y: Points) -> tuple[Points, Points, Points]:
+    """p and its gradient (p_x, p_y) in one pass over the atoms."""
+
+    def add(j: Int[Array, ""], totals: tuple[Points, ...]) -> tuple[Points, ...]:
+        parts = atom_field(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
+        return tuple(t + atoms.coef[j] * part for t, part in zip(totals, parts, strict=True))
+
+    zero = jnp.zeros_like(x)
+    return _sum_over_atoms(atoms, add, (zero, zero, zero))
+
+
+def _sum_over_atoms(atoms: Atoms, add: Callable[[Any, Any], Any], zero: Any) -> Any:
+    """Call ``add(j, total)`` for every atom, `BLOCK` of them per turn of a compiled loop."""
+
+    def block(i: Int[Array, ""], total: Any) -> Any:
+        for k in range(BLOCK):
+            total = add(i * BLOCK + k, total)
+        return total
+
+    n_blocks = (atoms.count + BLOCK - 1) // BLOCK
+    return jax.lax.fori_loop(0, n_blocks, block, zero)

@@ -1,0 +1,40 @@
+"""The inverse multiquadric mother function."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import SupportsFloat
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from patternfold.model.mothers.base import AbstractRadialMother, Points
+
+
+class InverseMultiquadric(AbstractRadialMother):
+    r"""Inverse multiquadric :math:`φ = (1 + x^2 + y^2)^μ`: a smooth bump with broader tails.
+
+    Parameters
+    ----------
+    mu : float, default=-3
+        Exponent μ < 0.
+    """
+
+    mu: float = eqx.field(static=True)
+
+    def __init__(self, mu: SupportsFloat = -3.0):
+        # φ decays for negative exponents only.
+        if not (isinstance(mu, Real) and -math.inf < float(mu) < 0):
+            raise ValueError(f"mu={mu!r} must be a negative number, such as -3.")
+        self.mu = float(mu)
+
+    def profile(self, z: Points) -> tuple[Points, Points]:
+        """Return φ and dφ/dz = μ φ / (1 + z)."""
+        base = 1 + z
+        if self.mu.is_integer():
+            # Whole exponents become a few multiplications and one division.
+            value = 1 / base ** int(-self.mu)
+        else:
+            value = jnp.exp(self.mu * jnp.log(base))
+        return value, self.mu * value / base

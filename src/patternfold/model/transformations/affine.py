@@ -1,0 +1,55 @@
+"""All affine maps that keep orientation (θ, t_x, t_y, s_x, s_y, shear)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from patternfold.model.box import Box
+from patternfold.model.transformations.base import AbstractAffineTransformation, rotation
+
+
+class Affine(AbstractAffineTransformation):
+    """Stretch each axis, shear along x, rotate, shift: (x, y) = R(θ) K(k) diag(s) (x', y') + t.
+
+    K(k) = [[1, k], [0, 1]]. Every linear map with positive determinant has this form once.
+    """
+
+    parameters: Box = Box(
+        ["theta", "tx", "ty", "sx", "sy", "shear"],
+        [-np.pi, -0.5, -0.5, 0.5, 0.5, -0.5],
+        [np.pi, 0.5, 0.5, 2.0, 2.0, 0.5],
+        periodic=["theta"],
+    )
+    translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    is_group: ClassVar[bool] = True
+
+    @property
+    def identity(self) -> np.ndarray:
+        """No rotation, no shift, scale 1 on both axes, no shear."""
+        return np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+
+    def linear(self, lam: Float[Array, " d"]) -> Float[Array, "2 2"]:
+        """F = R(θ) K(k) diag(s_x, s_y)."""
+        r, sx, sy, k = rotation(lam[0]), lam[3], lam[4], lam[5]
+        return jnp.stack([sx * r[:, 0], sy * (k * r[:, 0] + r[:, 1])], axis=1)
+
+    def shift(self, lam: Float[Array, " d"]) -> Float[Array, " 2"]:
+        """t = (t_x, t_y)."""
+        return lam[1:3]
+
+    def from_linear(
+        self, linear: Float[Array, "2 2"], shift: Float[Array, " 2"]
+    ) -> Float[Array, " d"]:
+        """QR factorisation of F with a positive diagonal."""
+        first, second = linear[:, 0], linear[:, 1]
+        sx = jnp.hypot(first[0], first[1])
+        unit = first / sx
+        sy = unit[0] * second[1] - unit[1] * second[0]
+        shear = (unit * second).sum() / sy
+        theta = jnp.arctan2(first[1], first[0])
+        return jnp.concatenate([theta[None], shift, jnp.stack([sx, sy, shear])])

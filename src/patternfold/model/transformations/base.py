@@ -1,0 +1,195 @@
+"""What a transformation is: a(λ, x, y), its derivatives, its inverse and its group law."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from patternfold.model.box import Box
+
+Self = TypeVar("Self", bound="AbstractTransformation")
+Points = Float[Array, "*p"]
+
+
+class AbstractTransformation(eqx.Module):
+    """A family of coordinate maps a(λ, x, y) = (x', y'), so that A_λ(p)(x, y) = p(x', y').
+
+    A subclass supplies the parameter domain Λ as ``parameters``, the identity, the map and its
+    derivatives in λ. All methods take one λ of shape (d,) and points of any shape, and are
+    written with JAX.
+    """
+
+    parameters: eqx.AbstractVar[Box]
+    """The domain Λ."""
+
+    translation: eqx.AbstractVar[tuple[str, str] | None]
+    """Names of the parameters that shift the image, a(λ, x, y) = a(λ₀, x − t_x, y − t_y) with
+    λ₀ equal to λ but for t = 0. They let the global search try all shifts at once."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> np.ndarray:
+        """The λ that leaves every pattern as it is, shape (d,)."""
+
+    @abstractmethod
+    def coordinates(self, lam: Float[Array, " d"], x: Points, y: Points) -> tuple[Points, Points]:
+        """Map image coordinates to pattern coordinates, (x', y') = a(λ, x, y)."""
+
+    @abstractmethod
+    def derivatives(
+        self, lam: Float[Array, " d"], x: Points, y: Points
+    ) -> tuple[Float[Array, "d *p"], Float[Array, "d *p"]]:
+        """Derivatives ∂x'/∂λ_k and ∂y'/∂λ_k for every k."""
+
+    @abstractmethod
+    def inverse_coordinates(
+        self, lam: Float[Array, " d"], x: Points, y: Points
+    ) -> tuple[Points, Points]:
+        """Map pattern coordinates to image coordinates: the inverse of `coordinates`."""
+
+    @abstractmethod
+    def tangent_products(
+        self,
+        lam: Float[Array, " d"],
+        x: Float[Array, " n"],
+        y: Float[Array, " n"],
+        along_x: Float[Array, " n"],
+        along_y: Float[Array, " n"],
+        w: Float[Array, " n"],
+    ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+        """Return TᵀT, the manifold's metric, and Tᵀw, given ∇p at the warped pixels."""
+
+    def with_bounds(self: Self, bounds: Mapping[str, tuple[float, float]]) -> Self:
+        """Return the same family on a smaller or larger Λ."""
+        if not bounds:
+            return self
+        return eqx.tree_at(
+            lambda t: t.parameters,
+            self,
+            self.parameters.with_bounds(bounds),
+            is_leaf=lambda node: isinstance(node, Box),
+        )
+
+
+class AbstractAffineTransformation(AbstractTransformation):
+    """Transformations that are affine in (x, y): x = F(λ) x' + t(λ), so x' = F⁻¹ (x − t).
+
+    F takes the pattern to the image: it carries the scales and the rotation as people read
+    them. A subclass gives F and t; the coordinate map, its inverse and its derivatives follow.
+    """
+
+    is_group: ClassVar[bool]
+    """Whether the composition of two members is a member, whatever their parameters."""
+
+    @abstractmethod
+    def linear(self, lam: Float[Array, " d"]) -> Float[Array, "2 2"]:
+        """F(λ), from the pattern to the image."""
+
+    @abstractmethod
+    def shift(self, lam: Float[Array, " d"]) -> Float[Array, " 2"]:
+        """t(λ), where the pattern's origin lies in the image."""
+
+    @abstractmethod
+    def from_linear(
+        self, linear: Float[Array, "2 2"], shift: Float[Array, " 2"]
+    ) -> Float[Array, " d"]:
+        """Return the λ with F(λ) = linear and t(λ) = shift, for members of the family."""
+
+    def matrix(self, lam: Float[Array, " d"]) -> Float[Array, "2 3"]:
+        """Return [F⁻¹ | −F⁻¹ t]: the map from the image to the pattern."""
+        inverse = _inverse(self.linear(lam))
+        offset = -(inverse * self.shift(lam)[None, :]).sum(axis=1)
+        return jnp.concatenate([inverse, offset[:, None]], axis=1)
+
+    def coordinates(self, lam: Float[Array, " d"], x: Points, y: Points) -> tuple[Points, Points]:
+        """Map image coordinates to pattern coordinates, (x', y') = F⁻¹ ((x, y) − t)."""
+        # Subtracting t first keeps float32 accurate for strong scalings.
+        inverse, t = _inverse(self.linear(lam)), self.shift(lam)
+        dx, dy = x - t[0], y - t[1]
+        return inverse[0, 0] * dx + inverse[0, 1] * dy, inverse[1, 0] * dx + inverse[1, 1] * dy
+
+    def derivatives(
+        self, lam: Float[Array, " d"], x: Points, y: Points
+    ) -> tuple[Float[Array, "d *p"], Float[Array, "d *p"]]:
+        """Derivatives ∂x'/∂λ_k and ∂y'/∂λ_k: affine in (x, y), as the map itself is."""
+        slopes = jnp.moveaxis(jax.jacfwd(self.matrix)(lam), -1, 0)
+
+        def along(row: Float[Array, " 3"]) -> Points:
+            return row[0] * x + row[1] * y + row[2]
+
+        return jax.vmap(along)(slopes[:, 0]), jax.vmap(along)(slopes[:, 1])
+
+    def inverse_coordinates(
+        self, lam: Float[Array, " d"], x: Points, y: Points
+    ) -> tuple[Points, Points]:
+        """Map pattern coordinates to image coordinates, F (x', y') + t."""
+        f, t = self.linear(lam), self.shift(lam)
+        return f[0, 0] * x + f[0, 1] * y + t[0], f[1, 0] * x + f[1, 1] * y + t[1]
+
+    def tangent_products(
+        self,
+        lam: Float[Array, " d"],
+        x: Float[Array, " n"],
+        y: Float[Array, " n"],
+        along_x: Float[Array, " n"],
+        along_y: Float[Array, " n"],
+        w: Float[Array, " n"],
+    ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+        """Return TᵀT and Tᵀw from moments of ∇p.
+
+        Every tangent is a combination of the six images p_x'·(x, y, 1), p_y'·(x, y, 1), whatever
+        d is: their inner products, the second moments of ∇p, are all that the pixels are for.
+        """
+        e = jnp.stack([x, y, jnp.ones_like(x)])
+        monomials = jnp.stack([e[i] * e[j] for i, j in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]])
+        monomials = jnp.concatenate([monomials, e[2:]])
+        place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+        # One product at a time: XLA's CPU backend is slow at stacking images it has to compute.
+        xx = (monomials @ (along_x * along_x))[place]
+        xy = (monomials @ (along_x * along_y))[place]
+        yy = (monomials @ (along_y * along_y))[place]
+        metric = jnp.block([[xx, xy], [xy, yy]])
+        along_w = jnp.concatenate([e @ (along_x * w), e @ (along_y * w)])
+        slopes = jnp.moveaxis(jax.jacfwd(self.matrix)(lam), -1, 0).reshape(-1, 6)
+        return slopes @ metric @ slopes.T, slopes @ along_w
+
+    def compose(self, outer: Float[Array, " d"], inner: Float[Array, " d"]) -> Float[Array, " d"]:
+        """Return the λ of A_outer(A_inner(p)): first ``inner``, then ``outer``."""
+        self._require_group("compose")
+        f = self.linear(outer)
+        linear = (f[:, :, None] * self.linear(inner)[None, :, :]).sum(axis=1)
+        shift = (f * self.shift(inner)[None, :]).sum(axis=1) + self.shift(outer)
+        return self.from_linear(linear, shift)
+
+    def inverse(self, lam: Float[Array, " d"]) -> Float[Array, " d"]:
+        """Return the λ that undoes ``lam``."""
+        self._require_group("inverse")
+        inverse = _inverse(self.linear(lam))
+        return self.from_linear(inverse, -(inverse * self.shift(lam)[None, :]).sum(axis=1))
+
+    def _require_group(self, what: str) -> None:
+        if not self.is_group:
+            raise TypeError(
+                f"{type(self).__name__} is not a group, so it has no {what}: use 'affine', "
+                "which contains it, or inverse_coordinates for the inverse map."
+            )
+
+
+def _inverse(m: Float[Array, "2 2"]) -> Float[Array, "2 2"]:
+    """Inverse of a 2×2 matrix in closed form."""
+    determinant = m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
+    adjugate = jnp.stack([jnp.stack([m[1, 1], -m[0, 1]]), jnp.stack([-m[1, 0], m[0, 0]])])
+    return adjugate / determinant
+
+
+def rotation(theta: Float[Array, ""]) -> Float[Array, "2 2"]:
+    """Rotation matrix R(θ): with y pointing down it turns the image clockwise."""
+    c, s = jnp.cos(theta), jnp.sin(theta)
+    return jnp.stack([jnp.stack([c, -s]), jnp.stack([s, c])])

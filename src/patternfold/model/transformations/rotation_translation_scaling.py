@@ -1,0 +1,52 @@
+"""The paper's model (θ, t_x, t_y, s_x, s_y), eq. TransModel."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from patternfold.model.box import Box
+from patternfold.model.transformations.base import AbstractAffineTransformation, rotation
+
+
+class RotationTranslationScaling(AbstractAffineTransformation):
+    """Stretch each axis of the pattern, rotate, shift.
+
+    .. math:: (x', y') = diag(s_x^{-1}, s_y^{-1}) R(-θ) (x - t_x, y - t_y)
+
+    Two such maps compose to one with shear, so the family is not a group.
+    """
+
+    parameters: Box = Box(
+        ["theta", "tx", "ty", "sx", "sy"],
+        [-np.pi, -0.5, -0.5, 0.5, 0.5],
+        [np.pi, 0.5, 0.5, 2.0, 2.0],
+        periodic=["theta"],
+    )
+    translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    is_group: ClassVar[bool] = False
+
+    @property
+    def identity(self) -> np.ndarray:
+        """No rotation, no shift, scale 1 on both axes."""
+        return np.array([0.0, 0.0, 0.0, 1.0, 1.0])
+
+    def linear(self, lam: Float[Array, " d"]) -> Float[Array, "2 2"]:
+        """F = R(θ) diag(s_x, s_y)."""
+        return rotation(lam[0]) * lam[None, 3:5]
+
+    def shift(self, lam: Float[Array, " d"]) -> Float[Array, " 2"]:
+        """t = (t_x, t_y)."""
+        return lam[1:3]
+
+    def from_linear(
+        self, linear: Float[Array, "2 2"], shift: Float[Array, " 2"]
+    ) -> Float[Array, " d"]:
+        """Angle of F's first column and the lengths of both columns."""
+        theta = jnp.arctan2(linear[1, 0], linear[0, 0])
+        scales = jnp.sqrt((linear**2).sum(axis=0))
+        return jnp.concatenate([theta[None], shift, scales])

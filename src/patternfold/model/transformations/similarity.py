@@ -1,0 +1,47 @@
+"""Similarity (θ, t_x, t_y, s): the similitude group of the paper's second experiment set."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from patternfold.model.box import Box
+from patternfold.model.transformations.base import AbstractAffineTransformation, rotation
+
+
+class Similarity(AbstractAffineTransformation):
+    """Rotate, shift and scale alike on both axes: (x', y') = s⁻¹ R(−θ) (x − t_x, y − t_y)."""
+
+    parameters: Box = Box(
+        ["theta", "tx", "ty", "s"],
+        [-np.pi, -0.5, -0.5, 0.5],
+        [np.pi, 0.5, 0.5, 2.0],
+        periodic=["theta"],
+    )
+    translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    is_group: ClassVar[bool] = True
+
+    @property
+    def identity(self) -> np.ndarray:
+        """No rotation, no shift, scale 1."""
+        return np.array([0.0, 0.0, 0.0, 1.0])
+
+    def linear(self, lam: Float[Array, " d"]) -> Float[Array, "2 2"]:
+        """F = s R(θ)."""
+        return lam[3] * rotation(lam[0])
+
+    def shift(self, lam: Float[Array, " d"]) -> Float[Array, " 2"]:
+        """t = (t_x, t_y)."""
+        return lam[1:3]
+
+    def from_linear(
+        self, linear: Float[Array, "2 2"], shift: Float[Array, " 2"]
+    ) -> Float[Array, " d"]:
+        """Angle and length of F's first column."""
+        theta = jnp.arctan2(linear[1, 0], linear[0, 0])
+        s = jnp.hypot(linear[0, 0], linear[1, 0])
+        return jnp.concatenate([theta[None], shift, s[None]])

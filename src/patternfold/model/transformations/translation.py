@@ -1,0 +1,40 @@
+"""Translations (t_x, t_y)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from patternfold.model.box import Box
+from patternfold.model.transformations.base import AbstractAffineTransformation
+
+
+class Translation(AbstractAffineTransformation):
+    """Shift by t: (x', y') = (x − t_x, y − t_y)."""
+
+    parameters: Box = Box(["tx", "ty"], [-0.5, -0.5], [0.5, 0.5])
+    translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    is_group: ClassVar[bool] = True
+
+    @property
+    def identity(self) -> np.ndarray:
+        """No shift."""
+        return np.zeros(2)
+
+    def linear(self, lam: Float[Array, " d"]) -> Float[Array, "2 2"]:
+        """F = I."""
+        return jnp.eye(2, dtype=lam.dtype)
+
+    def shift(self, lam: Float[Array, " d"]) -> Float[Array, " 2"]:
+        """t = (t_x, t_y)."""
+        return lam
+
+    def from_linear(
+        self, linear: Float[Array, "2 2"], shift: Float[Array, " 2"]
+    ) -> Float[Array, " d"]:
+        """λ = t."""
+        return shift

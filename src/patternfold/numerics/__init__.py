@@ -1,0 +1,1 @@
+"""How it is computed: chunks of images, compiled code, precision, least squares."""

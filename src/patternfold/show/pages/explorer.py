@@ -1,0 +1,124 @@
+"""The explorer: one page in which a learned pattern can be moved, taken apart and compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from patternfold._validation import as_images
+from patternfold.learning.project import project
+from patternfold.persistence import Examples
+from patternfold.show.pages.document import Page, as_json, render_page
+from patternfold.show.pages.payload import Example, View, payload_of, view_of
+
+SCRIPTS = ("render.js", "explorer.js", "atoms.js", "gallery.js")
+MOST_EXAMPLES = 36
+
+
+def explorer(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    examples: Examples | None = None,
+    title: str | None = None,
+) -> Page:
+    """Build a page to explore a fitted model: sliders for λ, atoms, images beside projections.
+
+    The browser draws the pattern from its atoms, exactly, for all built-in transformations and
+    mother functions; models with components of your own move through frames drawn beforehand.
+    The page is one file, loads nothing and works from disk.
+
+    Parameters
+    ----------
+    model : PATS, JPATS or AlignedViewsClassifier
+        A fitted model.
+    X : array of shape (N, H, W) or (N, H·W), optional
+        Images to show beside their projections; at most 36, evenly chosen, are kept.
+    y : array of shape (N,), optional
+        Classes of the images; by default, each is shown with the nearest pattern.
+    names : sequence of str, optional
+        Names of the images.
+    examples : Examples, optional
+        Images with known λ, as model files keep them, instead of ``X``.
+    title : str, optional
+        Heading of the page.
+
+    Returns
+    -------
+    Page
+        With methods ``save`` and ``open_in_browser``; notebooks show it.
+    """
+    view = view_of(model)
+    shown = _project(view, X, y, names) if X is not None else _kept(examples)
+    count = len(view.patterns)
+    heading = title or ("A learned pattern" if count == 1 else f"{count} learned patterns")
+    data = as_json(payload_of(view, shown))
+    return render_page("explorer.html", SCRIPTS, title=heading, facts=facts(model, view), data=data)
+
+
+def save_explorer(model: Any, path: str | Path, X: Any = None, **options: Any) -> Path:
+    """Write the page of `explorer` to a file."""
+    return explorer(model, X, **options).save(path)
+
+
+def spread(n: int, most: int = MOST_EXAMPLES) -> np.ndarray:
+    """Return up to ``most`` indices, evenly spread over n."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
+
+
+def _project(view: View, X: Any, y: Any, names: Sequence[str] | None) -> list[Example]:
+    rows, shape = as_images(X, view.image_shape, "X")
+    for name, given in (("names", names), ("y", y)):
+        if given is not None and len(given) != len(rows):
+            raise ValueError(f"{name} has {len(given)} entries but there are {len(rows)} images.")
+    chosen = spread(len(rows))
+    images = rows[chosen].reshape(-1, *shape)
+    called = [f"image {i}" if names is None else str(names[i]) for i in chosen]
+    lam, labels = poses(view, images, None if y is None else [y[i] for i in chosen])
+    return [Example(*parts) for parts in zip(images, lam, called, labels, strict=True)]
+
+
+def poses(view: View, images: np.ndarray, y: Any = None) -> tuple[np.ndarray, list[str]]:
+    """Return λ of images on the manifold of their class, by default the nearest, and its label."""
+    found = project(list(view.patterns), images, view.transformation)
+    known = {label: m for m, label in enumerate(view.labels)}
+    places = [int(m) for m in found.distances.argmin(axis=1)]
+    labels = [view.labels[m] for m in places] if y is None else [str(label) for label in y]
+    places = [known.get(label, m) for label, m in zip(labels, places, strict=True)]
+    return found.parameters[np.arange(len(images)), places], labels
+
+
+def _kept(examples: Examples | None) -> list[Example]:
+    if examples is None:
+        return []
+    labels = examples.labels or [""] * len(examples.names)
+    parts = zip(examples.images, examples.parameters, examples.names, labels, strict=True)
+    return [Example(*part) for part in parts]
+
+
+def facts(model: Any, view: View) -> list[str]:
+    """Say in a few words what the model is."""
+    height, width = view.image_shape
+    atoms = sum(pattern.n_atoms for pattern in view.patterns)
+    said = [f"{atoms} atoms", f"images of {width}×{height} pixels"]
+    learned = getattr(model, "parameters_", getattr(model, "cross_parameters_", None))
+    if learned is not None:
+        said.insert(0, f"learned from {len(learned)} images")
+    if len(view.patterns) > 1:
+        said.insert(0, f"{len(view.patterns)} classes")
+    kinds = (view.transformation, view.patterns[0].mother)
+    return said + [_words(type(kind).__name__) for kind in kinds]
+
+
+def _words(name: str) -> str:
+    """Turn a class name into words: "RotationTranslation" into "rotation, translation"."""
+    parts = re.findall("[A-Z][a-z]*", name)
+    joined = ", " if parts[-1] in ("Translation", "Scaling") else " "
+    words = joined.join(part.lower() for part in parts)
+    return words.replace("gaussian", "Gaussian")

@@ -1,0 +1,112 @@
+"""Figures for pages: drawn by the displays, see-through, readable on light and dark."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from patternfold.show.pages.payload import View
+from patternfold.show.plotting import (
+    AlignmentDisplay,
+    ErrorPathDisplay,
+    ManifoldDisplay,
+    PatternDisplay,
+)
+from patternfold.show.plotting.canvas import pyplot
+
+INK = "#7c8598"  # stands out from white and from near-black alike
+_STYLE = {
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "font.size": 9,
+    "axes.prop_cycle": "cycler('color', ['#f0811e', '#2680eb', '#18a558', '#a45ee5'])",
+}
+
+
+def draw(size: tuple[float, float], fill: Callable[[Any], object]) -> str:
+    """Let ``fill`` draw on a new figure, and return it as an address for an ``img``."""
+    plt = pyplot()
+    from matplotlib.figure import Figure
+
+    with plt.rc_context(_STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        fill(figure)
+        file = io.BytesIO()
+        figure.savefig(file, format="png", dpi=130, transparent=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def pattern_figure(view: View, which: int) -> str:
+    """The pattern without and with the outlines of its atoms."""
+    display = PatternDisplay(view.patterns[which], view.image_shape)
+
+    def fill(figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        display.plot(left)
+        display.plot(right, atoms=_has_outlines(display.pattern))
+
+    return draw((6.4, 3.2), fill)
+
+
+def _has_outlines(pattern: Any) -> bool:
+    from patternfold.model.dictionaries import AtomDictionary
+
+    return isinstance(pattern.dictionary, AtomDictionary)
+
+
+def growth_figure(view: View, which: int) -> str:
+    """The pattern of its first atoms."""
+    display = PatternDisplay(view.patterns[which], view.image_shape)
+    return draw((9, 1.5), display.plot_growth)
+
+
+def error_figure(view: View) -> str:
+    """The error after each atom, one curve per pattern."""
+
+    def fill(figure: Any) -> None:
+        ax = figure.subplots()
+        for path, label in zip(view.error_paths, view.labels, strict=True):
+            ErrorPathDisplay(path).plot(ax, label=label or None)
+
+    return draw((6.4, 2.8), fill)
+
+
+def manifold_figure(view: View, which: int) -> str:
+    """Sweeps along each transformation parameter."""
+    dim = view.transformation.parameters.dim
+    pattern = view.patterns[which]
+
+    def fill(figure: Any) -> None:
+        ManifoldDisplay.from_pattern(pattern, view.transformation, (56, 56), ax=figure, n_steps=9)
+
+    return draw((9, 1.05 * dim + 0.2), fill)
+
+
+def parameters_figure(view: View, parameters: np.ndarray) -> str:
+    """Histograms of the images' parameters over their intervals."""
+    box = view.transformation.parameters
+
+    def fill(figure: Any) -> None:
+        axes = figure.subplots(1, box.dim, squeeze=False)[0]
+        limits = zip(axes, box.names, box.lower, box.upper, parameters.T, strict=True)
+        for ax, name, low, high, values in limits:
+            ax.hist(values, bins=np.linspace(low, high, 21))
+            ax.set(title=name, yticks=[])
+            ax.spines[["top", "right", "left"]].set_visible(False)
+
+    return draw((9, 1.7), fill)
+
+
+def alignment_figure(images: np.ndarray, aligned: np.ndarray) -> str:
+    """Images as given and aligned, with mean and spread."""
+    display = AlignmentDisplay(images, aligned)
+    return draw((9, 2.6), display.plot)

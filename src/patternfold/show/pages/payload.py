@@ -1,0 +1,160 @@
+"""What a page needs to know of a model, as plain values for JSON."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from patternfold.model import manifold
+from patternfold.model.dictionaries import AtomDictionary
+from patternfold.model.mothers import MOTHERS, InverseMultiquadric
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import TRANSFORMATIONS, AbstractTransformation
+from patternfold.show.plotting.manifold import sweep
+from patternfold.show.plotting.pattern import fine_shape
+
+VIEW = 256
+"""Pixels along the longer side of the picture that the sliders move."""
+
+FRAMES = 41
+FRAME_SIZE = 96
+"""Frames per parameter, and their size, of models that the browser can't draw itself."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The parts of a fitted model that pages show: one pattern, or one per class."""
+
+    patterns: Sequence[Pattern]
+    labels: Sequence[str]
+    error_paths: Sequence[np.ndarray]
+    transformation: AbstractTransformation
+    image_shape: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Example:
+    """An image to show beside its projection."""
+
+    image: np.ndarray
+    lam: np.ndarray
+    name: str
+    label: str = ""
+
+
+def view_of(model: Any) -> View:
+    """Look at a fitted estimator: one pattern, or one per class."""
+    check_is_fitted(model)
+    if hasattr(model, "pattern_"):
+        parts = [model.pattern_], [""], [model.error_path_]
+        return View(*parts, model.transformation_, model.image_shape_)
+    holder = getattr(model, "views_", model)
+    labels = [str(label) for label in model.classes_]
+    paths = [np.empty(0)] * len(labels)
+    return View(holder.patterns_, labels, paths, holder.transformation_, model.image_shape_)
+
+
+def payload_of(view: View, examples: Sequence[Example]) -> dict[str, Any]:
+    """Return everything the explorer draws from."""
+    exact = _is_exact(view)
+    size = VIEW if exact else FRAME_SIZE
+    shape = fine_shape(view.image_shape, size)
+    data = {
+        "shape": list(view.image_shape),
+        "view": list(shape),
+        "small": list(fine_shape(view.image_shape, 72)),
+        "exact": exact,
+        "transformation": _describe_transformation(view.transformation),
+        "mother": _describe_mother(view.patterns[0]) if exact else None,
+        "patterns": [
+            _describe_pattern(pattern, label, path, shape, exact)
+            for pattern, label, path in zip(
+                view.patterns, view.labels, view.error_paths, strict=True
+            )
+        ],
+        "examples": [_describe_example(view, example, exact) for example in examples],
+    }
+    if not exact:
+        data["frames"] = [_frames(pattern, view.transformation, shape) for pattern in view.patterns]
+    return data
+
+
+def _is_exact(view: View) -> bool:
+    """Tell whether the browser knows all formulas."""
+    first = view.patterns[0]
+    return (
+        type(view.transformation) in TRANSFORMATIONS.values()
+        and type(first.mother) in MOTHERS.values()
+        and type(first.dictionary) is AtomDictionary
+        and all(p.mother == first.mother for p in view.patterns)
+    )
+
+
+def _describe_transformation(transformation: AbstractTransformation) -> dict[str, Any]:
+    box = transformation.parameters
+    names = [n for n, kind in TRANSFORMATIONS.items() if type(transformation) is kind]
+    return {
+        "name": names[0] if names else None,
+        "names": list(box.names),
+        "lower": list(box.lower),
+        "upper": list(box.upper),
+        "start": np.asarray(box.put_inside(transformation.identity)).tolist(),
+    }
+
+
+def _describe_mother(pattern: Pattern) -> dict[str, Any]:
+    mother = pattern.mother
+    if isinstance(mother, InverseMultiquadric):
+        return {"name": "inverse-multiquadric", "mu": mother.mu}
+    return {"name": "gaussian"}
+
+
+def _describe_pattern(
+    pattern: Pattern, label: str, path: np.ndarray, shape: tuple[int, int], exact: bool
+) -> dict[str, Any]:
+    picture = pattern.render(shape)
+    return {
+        "label": label,
+        "coef": pattern.coef.tolist(),
+        "gamma": pattern.gamma.tolist() if exact else [],
+        "error_path": np.asarray(path, float).tolist(),
+        "range": {"low": min(0.0, float(picture.min())), "high": float(picture.max())},
+    }
+
+
+def _describe_example(view: View, example: Example, exact: bool) -> dict[str, Any]:
+    cls = view.labels.index(example.label) if example.label in view.labels else 0
+    described = {
+        "name": example.name,
+        "label": example.label,
+        "cls": cls,
+        "lam": np.asarray(example.lam, float).tolist(),
+        "pixels": pack(example.image),
+    }
+    if not exact:
+        projected = manifold.render(
+            view.patterns[cls], example.lam[None], view.transformation, view.image_shape
+        )
+        described["projection"] = pack(projected[0])
+    return described
+
+
+def _frames(
+    pattern: Pattern, transformation: AbstractTransformation, shape: tuple[int, int]
+) -> list[list[dict[str, Any]]]:
+    lam, values = sweep(transformation, FRAMES)
+    frames = manifold.render(pattern, lam.reshape(-1, lam.shape[-1]), transformation, shape)
+    return [[pack(frame) for frame in line] for line in frames.reshape(*values.shape, -1)]
+
+
+def pack(values: np.ndarray) -> dict[str, Any]:
+    """Return values as bytes between the least and the greatest, in base64."""
+    low, high = float(values.min()), float(values.max())
+    step = (high - low) / 255 or 1.0
+    levels = np.round((np.asarray(values, float) - low) / step).astype(np.uint8)
+    return {"low": low, "high": high, "data": base64.b64encode(levels.tobytes()).decode()}

@@ -1,0 +1,155 @@
+"""What the report says of classifiers: patterns side by side, curves, confusions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from patternfold._validation import as_images
+from patternfold.show.pages.figures import draw
+from patternfold.show.pages.payload import View
+from patternfold.show.plotting import PatternDisplay
+from patternfold.show.plotting.canvas import axes_grid, show_image
+
+OFTEN = 0.1
+"""Share of a class's images from which a confusion is worth a remark."""
+
+
+def class_results(model: Any, view: View) -> list[tuple[str, str]]:
+    """Return the classes, their atoms and how learning went."""
+    results = [
+        ("classes", ", ".join(view.labels)),
+        ("atoms", ", ".join(str(pattern.n_atoms) for pattern in view.patterns)),
+    ]
+    if hasattr(model, "error_path_"):
+        wrong, error = model.error_path_[-1]
+        results += [
+            ("misclassified while learning", f"{wrong:.1%}"),
+            ("normalised error", f"{error:.4f}"),
+            ("learning ended", model.stop_reason_),
+        ]
+    return results
+
+
+def class_sections(model: Any, view: View) -> list[dict[str, str]]:
+    """Return the patterns and, for `JPATS`, the curves of learning."""
+    sections = [
+        {
+            "title": "The patterns",
+            "text": "One for each class.",
+            "image": _patterns_figure(view),
+        }
+    ]
+    if hasattr(model, "error_path_") and len(model.error_path_) > 1:
+        sections.append(
+            {
+                "title": "Learning",
+                "text": "Share of misclassified training images, and normalised error, after the "
+                "start and after each accepted iteration.",
+                "image": _path_figure(model.error_path_),
+            }
+        )
+    return sections
+
+
+def judged_sections(
+    model: Any, view: View, X: Any, y: Any
+) -> tuple[list[tuple[str, str]], list[str], list[dict[str, str]]]:
+    """Classify images of known classes; return results, remarks and sections."""
+    rows, shape = as_images(X, view.image_shape, "X")
+    images, true = rows.reshape(-1, *shape), np.array([str(label) for label in y])
+    found = np.array([str(label) for label in model.predict(images)])
+    results = [("right in the images given", f"{(true == found).mean():.1%} of {len(true)}")]
+    sections = [
+        {
+            "title": "Confusions",
+            "text": "True classes in rows, found classes in columns.",
+            "image": _confusion_figure(true, found),
+        }
+    ]
+    wrong = np.flatnonzero(true != found)
+    if len(wrong):
+        sections.append(
+            {
+                "title": "Misclassified images",
+                "text": f"{len(wrong)} of {len(true)}, the first ones shown: true class, then "
+                "found class.",
+                "image": _wrong_figure(images, true, found, wrong[:8]),
+            }
+        )
+    return results, _confused(true, found), sections
+
+
+def _confused(true: np.ndarray, found: np.ndarray) -> list[str]:
+    remarks = []
+    for label in np.unique(true):
+        own = found[true == label]
+        names, counts = np.unique(own[own != label], return_counts=True)
+        for name, count in zip(names, counts, strict=True):
+            if count / len(own) > OFTEN:
+                remarks.append(
+                    f"{count / len(own):.0%} of class {label} are taken for {name}: more atoms, "
+                    "more training images or narrower bounds may tell them apart."
+                )
+    return remarks
+
+
+def _patterns_figure(view: View) -> str:
+    columns = min(6, len(view.patterns))
+    lines = -(-len(view.patterns) // columns)
+
+    def fill(figure: Any) -> None:
+        axes = axes_grid(figure, lines, columns).ravel()
+        for ax in axes[len(view.patterns) :]:
+            ax.set_axis_off()
+        for ax, pattern, label in zip(axes, view.patterns, view.labels, strict=False):
+            PatternDisplay(pattern, view.image_shape).plot(ax, title=_short(label), resolution=96)
+
+    return draw((1.7 * columns + 0.2, 1.9 * lines), fill)
+
+
+def _path_figure(path: np.ndarray) -> str:
+    def fill(figure: Any) -> None:
+        ax = figure.subplots()
+        for values, label in zip(path.T, ("misclassified", "normalised error"), strict=True):
+            ax.plot(values, marker="o", markersize=3, label=label)
+        ax.set(xlabel="iteration", ylim=(0, None))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+
+    return draw((6.4, 2.8), fill)
+
+
+def _confusion_figure(true: np.ndarray, found: np.ndarray) -> str:
+    from sklearn.metrics import ConfusionMatrixDisplay
+
+    names = sorted({*true.tolist(), *found.tolist()})
+    size = 2.4 + 0.5 * len(names)
+
+    def fill(figure: Any) -> None:
+        ax = figure.subplots()
+        shown = [_short(name) for name in names]
+        ConfusionMatrixDisplay.from_predictions(
+            true, found, labels=names, display_labels=shown, ax=ax, colorbar=False, cmap="Oranges"
+        )
+        ax.set(xlabel="found", ylabel="true")
+        ax.set_xticks(range(len(names)), shown, rotation=45, ha="right", rotation_mode="anchor")
+
+    return draw((size, size), fill)
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 16 else f"{label[:15]}…"
+
+
+def _wrong_figure(
+    images: np.ndarray, true: np.ndarray, found: np.ndarray, wrong: np.ndarray
+) -> str:
+    def fill(figure: Any) -> None:
+        axes = axes_grid(figure, 1, len(wrong))[0]
+        for ax, i in zip(axes, wrong, strict=True):
+            show_image(ax, images[i], f"{_short(str(true[i]))}\n{_short(str(found[i]))}")
+
+    return draw((1.3 * len(wrong) + 0.2, 1.9), fill)
