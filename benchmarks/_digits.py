@@ -1,4 +1,4 @@
-"""Transformed digits for the benchmarks, drawn without JAX; curves stand in where there are none."""
+"""Transformed digits for the benchmarks, drawn without JAX; curves, where there are none."""
 
 from __future__ import annotations
 
