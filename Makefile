@@ -4,7 +4,7 @@
 PYTHON ?= python3
 ARGS ?=
 BENCHMARKS ?= benchmarks/core.py benchmarks/pose_recovery.py benchmarks/projection.py \
-  benchmarks/projection_speed.py
+  benchmarks/projection_speed.py benchmarks/device.py
 
 VENV := .venv
 BIN := $(VENV)/bin
