@@ -62,7 +62,7 @@ class Sizes:
     memory: int = 200_000
 
 
-SIZES = {"full": Sizes(), "small": Sizes(512, 1_024, 1_024, 20, 40, 80, 20, 40, 2_000)}
+SIZES = {"full": Sizes(), "small": Sizes(512, 1_024, 1_024, 20, 40, 80, 20, 40, 300)}
 
 
 def random_case(n: int, seed: int = 0) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
