@@ -6,20 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
 from patternfold.learning.select.search import shapes_at_origin
-from patternfold.model.atoms import evaluate_atom
+from patternfold.model.atoms import AtomFamily, evaluate_each
 from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
 from patternfold.model.grid import Grid, as_grid
 from patternfold.model.mothers import AbstractMother, AbstractRadialMother, as_mother
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.chunks import map_chunks
-from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
-
-_evaluate_atoms = compiled(jax.vmap(evaluate_atom, in_axes=(None, None, 0, None, None)))
 
 DTYPE = np.dtype(np.float32)
 """Of rendered atoms; a sampled dictionary is an approximation anyway."""
@@ -139,7 +135,7 @@ def map_atoms(
     x, y = grid.x.astype(DTYPE), grid.y.astype(DTYPE)
 
     def on_chunk(rows: np.ndarray) -> np.ndarray:
-        return function(np.asarray(_evaluate_atoms(mother, dictionary, rows, x, y)))
+        return function(np.asarray(evaluate_each(AtomFamily(mother, dictionary), rows, x, y)))
 
     with precision(DTYPE):
         return map_chunks(on_chunk, (gamma.astype(DTYPE),), DTYPE.itemsize * grid.n_pixels)

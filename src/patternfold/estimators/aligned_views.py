@@ -14,6 +14,7 @@ from patternfold.estimators.gradients import n_gradients, oriented_gradients
 from patternfold.estimators.images import ImageEstimator, as_targets, as_weights, rows_of
 from patternfold.estimators.jpats import JPATS, project_on_all
 from patternfold.estimators.pats import PATS
+from patternfold.learning.effort import Effort
 from patternfold.learning.project import align
 from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
@@ -112,11 +113,14 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             self.transformation_ = fitted.transformation_
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the views of all classes as rows, then what else was asked for."""
+    def transform(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+        """Return the views of all classes as rows, then what else was asked for.
+
+        ``effort`` is that of `patternfold.project`.
+        """
         check_is_fitted(self)
         rows = rows_of(self, X, reset=False)
-        found = project_on_all(self, rows)
+        found = project_on_all(self, rows, effort)
         parts = [self._view(rows, found.parameters[:, m]) for m in range(len(self.patterns_))]
         if self.distances:
             parts.append(found.distances)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -28,20 +29,29 @@ class ImageEstimator(BaseEstimator):
 
 
 def distinct_rows(
-    rows: np.ndarray, weights: np.ndarray
+    rows: np.ndarray, weights: np.ndarray, labels: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Put rows in an order of their own, equal ones together, and leave out those without weight.
+    """Find rows that are equal, in an order of their own, and leave out those without weight.
 
     The result then depends neither on their order nor on whether a row is given twice or has
-    weight 2. Returns the rows that are left, their weights, and for each row given its place
-    among them, −1 where it has none.
+    weight 2. Rows with different labels stay apart. Returns the indices of one of each kind that is
+    left, their weights, and for each row given its place among them, −1 where it has none.
     """
-    unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+    if labels is None:
+        labels = np.zeros(len(rows), np.int64)
+    # Digests order rows as well as their pixels would, at a fraction of the time.
+    digests = np.array(
+        [
+            hashlib.blake2b(row.tobytes(), digest_size=16, salt=label.tobytes()).digest()
+            for row, label in zip(rows, labels.astype(np.int64), strict=True)
+        ]
+    )
+    _, first, inverse = np.unique(digests, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
-    summed = np.bincount(inverse, weights, len(unique))
+    summed = np.bincount(inverse, weights, len(first))
     kept = summed > 0
     place = np.where(kept, np.cumsum(kept) - 1, -1)
-    return np.ascontiguousarray(unique[kept]), summed[kept], place[inverse]
+    return first[kept], summed[kept], place[inverse]
 
 
 def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:

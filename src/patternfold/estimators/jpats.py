@@ -21,14 +21,22 @@ from patternfold.estimators.images import (
     distinct_rows,
     rows_of,
 )
-from patternfold.estimators.pats import PATS, REFERENCES
-from patternfold.learning.joint import CANDIDATES, STEPS, JointProblem
+from patternfold.estimators.options import (
+    REFERENCES,
+    check_counts,
+    check_learning,
+    make_callback,
+    make_problem,
+    make_settings,
+)
+from patternfold.estimators.pats import PATS
+from patternfold.learning.effort import Effort
+from patternfold.learning.joint import JointProblem
 from patternfold.learning.jpats import (
     JointLearned,
     JointSettings,
     learn_jointly,
 )
-from patternfold.learning.problem import Problem
 from patternfold.learning.project import Projection, project
 from patternfold.learning.schedules import (
     AlphaSchedule,
@@ -223,37 +231,41 @@ class JPATS(ClassifierMixin, ImageEstimator):
         rows = rows_of(self, X, reset=True)
         labels = as_targets(self, y, len(rows))
         weights = as_weights(sample_weight, len(rows))
-        alone = self._alone()
-        problem, inverse = self._problem(alone, rows, labels, weights)
+        self._check_options()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        settings = self._settings(alone, seed)
+        settings = self._settings(seed)
         with precision(rows.dtype):
-            learned = learn_jointly(problem, settings, self.reference, alone._callback())
+            problem, inverse = self._problem(rows, labels, weights)
+            learned = learn_jointly(problem, settings, self.reference, make_callback(self))
         self._store(learned, problem, inverse)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class of the nearest manifold, or the outlier label."""
-        distances = self.distances(X)
+    def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+        """Return the class of the nearest manifold, or the outlier label.
+
+        ``effort`` is that of `patternfold.project`; searching harder hardly ever changes which
+        manifold is nearest.
+        """
+        distances = self.distances(X, effort)
         found = self.classes_[distances.argmin(axis=1)]
         outlier = distances.min(axis=1) > self.outlier_threshold_
         if not outlier.any():
             return found
         return np.where(outlier, np.asarray(self.outlier_label_), found)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return −d² to each manifold; with two classes the difference, positive for the second."""
-        scores = -(self.distances(X).astype(np.float64) ** 2)
+        scores = -(self.distances(X, effort).astype(np.float64) ** 2)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def distances(self, X: Any) -> np.ndarray:
+    def distances(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return d(u, M^m), shape (N, M)."""
-        return self.project(X).distances
+        return self.project(X, effort).distances
 
-    def project(self, X: Any) -> Projection:
+    def project(self, X: Any, effort: str | Effort = "quick") -> Projection:
         """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
         check_is_fitted(self)
-        return project_on_all(self, rows_of(self, X, reset=False))
+        return project_on_all(self, rows_of(self, X, reset=False), effort)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `patternfold.load` reads."""
@@ -261,15 +273,11 @@ class JPATS(ClassifierMixin, ImageEstimator):
 
         save(self, path)
 
-    def _alone(self) -> PATS:
-        """Return the options that each class shares with `PATS`, checked together with others."""
+    def _check_options(self) -> None:
         if self.reference not in REFERENCES:
             raise unknown_name("reference", self.reference, REFERENCES)
-        counts = [("n_base_updates", 1), ("patience", 1), ("n_tuning", 0)]
-        for name, least in counts + [("n_joint", 0)] * (self.n_joint is not None):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
+        least = {"n_base_updates": 1, "patience": 1, "n_tuning": 0}
+        check_counts(self, least | ({} if self.n_joint is None else {"n_joint": 0}))
         for name in ("alpha", "beta"):
             value = getattr(self, name)
             if value is not None and not callable(value) and not value >= 0:
@@ -277,30 +285,23 @@ class JPATS(ClassifierMixin, ImageEstimator):
         threshold = self.outlier_threshold
         if isinstance(threshold, str) and threshold != "calibrate":
             raise ValueError(f"outlier_threshold={threshold!r} must be a number or 'calibrate'.")
-        shared = {k: v for k, v in self.get_params(deep=False).items() if k in PATS().get_params()}
-        alone = PATS(**(shared | {"n_atoms": 1, "tol": 0.0}))
-        alone._check_options()
-        alone.image_shape_ = self.image_shape_
-        return alone
+        check_learning(self)
 
     def _problem(
-        self, alone: PATS, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray
+        self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray
     ) -> tuple[JointProblem, np.ndarray]:
         """Return the images to learn from, and the place of each of the user's among them."""
-        # Equal images of different classes stay apart.
-        tagged = np.column_stack([rows, labels.astype(rows.dtype)])
-        distinct, summed, place = distinct_rows(tagged, weights)
-        labels, images = distinct[:, -1].astype(np.int64), np.ascontiguousarray(distinct[:, :-1])
+        index, summed, place = distinct_rows(rows, weights, labels)
+        images, labels = rows[index], labels[index]
         for m, name in enumerate(self.classes_):
             if not images[labels == m].any():
                 raise ValueError(
                     f"All images of class {name!s} are blank or have no weight: there is no "
                     "pattern to learn. Leave the class out."
                 )
-        problem = Problem(images, summed, **alone._components())
-        return JointProblem(problem, labels, len(self.classes_)), place
+        return JointProblem(make_problem(self, images, summed), labels, len(self.classes_)), place
 
-    def _settings(self, alone: PATS, seed: int) -> JointSettings:
+    def _settings(self, seed: int) -> JointSettings:
         counts = self._counts()
         for m, count in zip(self.classes_, counts, strict=True):
             if not isinstance(count, (int, np.integer)) or count < 1:
@@ -309,7 +310,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
         if n_joint is None:
             n_joint = 1 if min(counts) > 1 else max(counts)
         settings = JointSettings(
-            alone=alone._settings(seed),
+            alone=make_settings(self, n_atoms=1, tol=0.0, seed=seed),
             n_atoms=counts,
             n_joint=int(n_joint),
             n_base_updates=int(self.n_base_updates),
@@ -359,15 +360,14 @@ class JPATS(ClassifierMixin, ImageEstimator):
         self.outlier_label_ = default if self.outlier_label is None else self.outlier_label
 
 
-def project_on_all(model: Any, rows: np.ndarray) -> Projection:
+def project_on_all(model: Any, rows: np.ndarray, effort: str | Effort) -> Projection:
     """Project images on the manifolds of all classes of a fitted model."""
     return project(
         model.patterns_,
         rows,
         model.transformation_,
         image_shape=model.image_shape_,
-        n_candidates=CANDIDATES,
-        max_iter=STEPS,
+        effort=effort,
     )
 
 

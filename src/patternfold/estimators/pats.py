@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,27 +12,29 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from patternfold._validation import as_floats, as_parameters, unknown_name
+from patternfold._validation import as_floats, as_parameters
 from patternfold.estimators.images import ImageEstimator, as_weights, distinct_rows, rows_of
-from patternfold.learning.pats import PROJECTIONS, Learned
-from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.project import align, project
-from patternfold.learning.select.solvers import SOLVERS, check_solver_options, require_solvable
+from patternfold.estimators.options import (
+    check_counts,
+    check_learning,
+    make_callback,
+    make_problem,
+    make_settings,
+)
+from patternfold.learning.effort import EFFORTS, Effort
+from patternfold.learning.pats import Learned
+from patternfold.learning.problem import Problem
+from patternfold.learning.project import Projection, align, project
+from patternfold.learning.project.locate import locate
 from patternfold.learning.start import run
 from patternfold.learning.state import Progress, State
 from patternfold.model import manifold
-from patternfold.model.dictionaries import AbstractDictionary, as_dictionary
+from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.grid import Grid
-from patternfold.model.mothers import AbstractMother, as_mother
+from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
-from patternfold.model.transformations import AbstractTransformation, as_transformation
+from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.precision import precision
-
-CANDIDATES = 24
-"""Candidates per image of the global search that places new images."""
-
-REFITS = ("all", "coefficients", None)
-REFERENCES = ("centroid", "farthest")
 
 
 class PATS(TransformerMixin, ImageEstimator):
@@ -205,24 +206,43 @@ class PATS(TransformerMixin, ImageEstimator):
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         """
-        self._check_options()
+        check_counts(self, {"n_atoms": 1})
+        check_learning(self)
+        if not self.tol >= 0:
+            raise ValueError(f"tol={self.tol!r} must not be negative.")
         rows = rows_of(self, X, reset=True)
         weights = as_weights(sample_weight, len(rows))
-        problem, inverse = self._problem(rows, weights)
-        reference = self._reference(problem, rows, inverse)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        settings = make_settings(self, int(self.n_atoms), self.tol, seed)
         with precision(rows.dtype):
-            learned = run(problem, self._settings(seed), reference, self._callback())
+            problem, inverse = self._problem(rows, weights)
+            reference = self._reference(problem, rows, inverse)
+            learned = run(problem, settings, reference, make_callback(self))
         self._store(learned, problem, rows, inverse)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
         """Return λ of images, shape (N, d): their projections on the manifold."""
-        return self._project(X).parameters
+        return self.project(X, effort).parameters
 
-    def distances(self, X: Any) -> np.ndarray:
+    def distances(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
         """Return ‖u − U_λ(p)‖ of images, shape (N,): their distances to the manifold."""
-        return self._project(X).distances
+        return self.project(X, effort).distances
+
+    def project(self, X: Any, effort: str | Effort = "normal") -> Projection:
+        """Project images on the manifold: λ, distances and how each search ended.
+
+        ``effort`` is that of `patternfold.project`.
+        """
+        check_is_fitted(self)
+        rows = rows_of(self, X, reset=False)
+        return project(
+            self.pattern_,
+            rows,
+            self.transformation_,
+            image_shape=self.image_shape_,
+            effort=effort,
+        )
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Render the pattern for given λ, shape (N, d): images shaped as those of `fit`."""
@@ -231,13 +251,14 @@ class PATS(TransformerMixin, ImageEstimator):
         images = manifold.render(self.pattern_, lam, self.transformation_, Grid(*self.image_shape_))
         return images.reshape(len(lam), *self.image_shape_) if self._stacked else images
 
-    def align(self, X: Any, **options: Any) -> np.ndarray:
+    def align(self, X: Any, effort: str | Effort = "normal", **options: Any) -> np.ndarray:
         """Return images resampled in the pattern's frame, shape (N, H, W).
 
         Options, such as ``interpolation="cubic"``, go to `patternfold.align`.
         """
-        lam = self.transform(X)
+        check_is_fitted(self)
         rows = rows_of(self, X, reset=False)
+        lam = self.transform(rows, effort)
         return align(rows, lam, self.transformation_, image_shape=self.image_shape_, **options)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -277,55 +298,15 @@ class PATS(TransformerMixin, ImageEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_options(self) -> None:
-        for name, known in (("solver", SOLVERS), ("projection", tuple(PROJECTIONS))):
-            if getattr(self, name) not in known:
-                raise unknown_name(name, getattr(self, name), known)
-        if self.refit not in REFITS:
-            raise ValueError(f"refit={self.refit!r} must be 'all', 'coefficients' or None.")
-        if isinstance(self.reference, str) and self.reference not in REFERENCES:
-            raise unknown_name("reference", self.reference, REFERENCES)
-        for name, least in (("n_atoms", 1), ("n_starts", 1), ("n_exchanges", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
-        if not self.tol >= 0:
-            raise ValueError(f"tol={self.tol!r} must not be negative.")
-        require_solvable(self.solver, as_mother(self.mother), as_dictionary(self.dictionary))
-        check_solver_options(self.solver, self.solver_options)
-
     def _problem(self, rows: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
         """Return the images to learn from, and the place of each of the user's among them."""
-        images, summed, place = distinct_rows(rows, weights)
+        index, summed, place = distinct_rows(rows, weights)
+        images = rows[index]
         if not images.any():
             raise ValueError(
                 "All images with positive weight are blank: there is no pattern to learn."
             )
-        return Problem(images, summed, **self._components()), place
-
-    def _components(self) -> dict[str, Any]:
-        """Return the sampling window and the components of the model."""
-        return {
-            "grid": Grid(*self.image_shape_),
-            "transformation": as_transformation(self.transformation).with_bounds(self.bounds or {}),
-            "mother": as_mother(self.mother),
-            "dictionary": as_dictionary(self.dictionary),
-        }
-
-    def _settings(self, seed: int) -> Settings:
-        return Settings(
-            n_atoms=int(self.n_atoms),
-            tol=self.tol,
-            tangent_refinement=self.tangent_refinement,
-            refit=self.refit,
-            projection=self.projection,
-            n_starts=int(self.n_starts),
-            n_exchanges=int(self.n_exchanges),
-            stop_on_increase=self.refit is None,
-            seed=seed,
-            solver=self.solver,
-            solver_options=self.solver_options,
-        )
+        return make_problem(self, images, summed), place
 
     def _reference(self, problem: Problem, rows: np.ndarray, inverse: np.ndarray) -> Any:
         """Return where to start: a name, an image, a pattern, or the state of the last fit."""
@@ -347,24 +328,13 @@ class PATS(TransformerMixin, ImageEstimator):
 
     def _last_state(self, problem: Problem, inverse: np.ndarray) -> State:
         """Return the last pattern with its λ for the same images, or found anew for others."""
-        family, dtype = problem.transformation, problem.images.dtype
+        family, images = problem.transformation, problem.observations
         if len(self.parameters_) == len(inverse) and (inverse >= 0).all():
-            lam = np.empty((len(problem.images), family.parameters.dim), dtype)
+            lam = np.empty((len(images), family.parameters.dim), images.dtype)
             lam[inverse] = family.parameters.put_inside(self.parameters_)
         else:
-            found = project(self.pattern_, problem.images, family, image_shape=self.image_shape_)
-            lam = found.parameters
+            lam = locate(images, [self.pattern_], family, EFFORTS["normal"]).lam[:, 0]
         return State(self.pattern_, lam, problem.error(self.pattern_, lam))
-
-    def _callback(self) -> Callable[[Progress], object] | None:
-        if not self.verbose:
-            return self.callback
-
-        def tell(progress: Progress) -> object:
-            print(progress, file=sys.stderr, flush=True)
-            return self.callback(progress) if self.callback is not None else None
-
-        return tell
 
     def _store(
         self, learned: Learned, problem: Problem, rows: np.ndarray, inverse: np.ndarray
@@ -392,14 +362,3 @@ class PATS(TransformerMixin, ImageEstimator):
                 "usable, and fit with warm_start=True goes on from here.",
                 stacklevel=3,
             )
-
-    def _project(self, X: Any) -> Any:
-        check_is_fitted(self)
-        rows = rows_of(self, X, reset=False)
-        return project(
-            self.pattern_,
-            rows,
-            self.transformation_,
-            image_shape=self.image_shape_,
-            n_candidates=CANDIDATES,
-        )

@@ -8,16 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from patternfold.learning.effort import Effort
 from patternfold.learning.problem import Problem
-from patternfold.learning.project import project
+from patternfold.learning.project.locate import locate
 from patternfold.model.pattern import Pattern
-from patternfold.numerics.chunks import padded_rows
-
-CANDIDATES = 6
-"""Candidates per image and manifold, where λ is searched over the whole box."""
-
-STEPS = 6
-"""Most steps of a projection on a manifold; more hardly ever change which one is nearest."""
 
 
 @dataclass(frozen=True)
@@ -34,24 +28,26 @@ class JointProblem:
     @cached_property
     def classes(self) -> list[Problem]:
         """U^m, the images of each class, as a problem of its own."""
-        return [
-            self.part(np.flatnonzero(self.labels == m), self.all.weights[self.labels == m])
-            for m in range(self.n_classes)
-        ]
+        return [self.all.part(self.own(m)) for m in range(self.n_classes)]
 
-    def part(self, index: np.ndarray, weights: np.ndarray) -> Problem:
-        """Some of the images with weights of their own, of either sign."""
-        images = np.ascontiguousarray(self.all.images[index])
-        return replace(self.all, images=images, weights=weights)
+    def own(self, m: int) -> np.ndarray:
+        """Indices of the images of class m."""
+        return np.flatnonzero(self.labels == m)
 
-    def filled_part(self, index: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
-        """The same, filled up with images that weigh nothing, and the indices of all.
+    def signed(
+        self, m: int, own_weights: np.ndarray, impostors: np.ndarray, weights: np.ndarray
+    ) -> tuple[Problem, np.ndarray]:
+        """The images of class m and its impostors with weights of either sign; their indices.
 
-        Sets of similar size then share compiled code.
+        The images of the class stay where they are; impostors join them in chunks of the same
+        size, so that compiled code is shared.
         """
-        missing = padded_rows(len(index)) - len(index)
-        index = np.append(index, np.full(missing, index[0]))
-        return self.part(index, np.append(weights, np.zeros(missing))), index
+        own = self.classes[m].with_weights(own_weights)
+        if not len(impostors):
+            return own, self.own(m)
+        size = len(own.observations.chunks[0].images)
+        joined = own.observations.join(self.all.observations.take(impostors, weights, size))
+        return replace(own, observations=joined), np.append(self.own(m), impostors)
 
 
 class Margins(NamedTuple):
@@ -101,26 +97,18 @@ class JointState:
 def cross_project(
     problem: JointProblem,
     patterns: tuple[Pattern, ...],
-    lam: np.ndarray | None,
-    n_candidates: int = 0,
-    max_iter: int = STEPS,
+    effort: Effort,
+    lam: np.ndarray | None = None,
 ) -> JointState:
     """Project every image on every manifold, from known λ^{m,r} or, where None, over the box.
 
     Known λ are kept where nothing better is found.
     """
     whole = problem.all
-    found = project(
-        list(patterns),
-        whole.images,
-        whole.transformation,
-        image_shape=whole.grid.shape,
-        start=lam,
-        n_candidates=n_candidates,
-        max_iter=max_iter,
+    found = locate(
+        whole.observations, patterns, whole.transformation, effort, lam, everywhere=lam is None
     )
-    squares = found.distances.astype(np.float64) ** 2
-    return JointState(patterns, found.parameters, squares)
+    return JointState(patterns, found.lam, found.square.astype(np.float64))
 
 
 def frozen_squares(

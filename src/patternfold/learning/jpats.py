@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from patternfold.learning.effort import Effort
 from patternfold.learning.joint import (
-    CANDIDATES,
     JointProblem,
     JointState,
     Margins,
@@ -46,6 +46,12 @@ class JointSettings:
     significance: float = 0.01
     patience: int = 3
     n_tuning: int = 30
+
+    @property
+    def effort(self) -> Effort:
+        """Of the projections on all manifolds; two steps more than alone, since they classify."""
+        steps = self.alone.effort.max_iter + 2
+        return replace(self.alone.effort, max_iter=steps, newton_after=steps)
 
 
 class Errors(NamedTuple):
@@ -102,7 +108,7 @@ def stages(
     for selected in iterations(problem, settings, state):
         state = selected
         yield state, "joint selection"
-    for tuned in tune(problem, state, settings.alpha, settings.n_tuning):
+    for tuned in tune(problem, state, settings.alpha, settings.effort, settings.n_tuning):
         yield tuned, "joint correction"
 
 
@@ -127,8 +133,8 @@ def first_state(
     if references and patterns:
         raise ValueError("n_joint must be below n_atoms of every class, or of none.")
     if patterns:
-        return cross_project(problem, tuple(patterns), None, CANDIDATES)
-    lam = cross_project(problem, tuple(references), None, CANDIDATES).lam
+        return cross_project(problem, tuple(patterns), settings.effort)
+    lam = cross_project(problem, tuple(references), settings.effort).lam
     empty = (problem.all.empty,) * problem.n_classes
     return JointState(empty, lam, frozen_squares(problem, empty, lam))
 
@@ -150,7 +156,7 @@ def iterations(
         patterns = select_jointly(problem, settings, state, alpha, beta, rng)
         if patterns == state.patterns:
             break
-        new = cross_project(problem, patterns, state.lam)
+        new = cross_project(problem, patterns, settings.effort, state.lam)
         if margins.f.any():
             beta = settings.beta(margins.f, new.margins(labels).wrong)
         if new.errors(problem) < state.errors(problem):
@@ -202,11 +208,10 @@ def _with_atom(
     if pattern.n_atoms >= settings.n_atoms[m]:
         return pattern
     signed, lam = signed_problem(problem, state, m, margins, pull)
-    residuals = signed.residuals(pattern, lam)
-    gamma, coef = select_atom(signed, settings.alone, lam, residuals, rng)
+    here = State(pattern, lam, 0.0)
+    gamma, coef = select_atom(signed, settings.alone, here, rng)
     if settings.alone.tangent_refinement and coef:
-        here = State(pattern, lam, 0.0)
-        gamma, coef = refine_atom(signed, settings.alone, here, gamma, coef, residuals)
+        gamma, coef = refine_atom(signed, settings.alone, here, gamma, coef)
     largest = np.abs(pattern.coef).max(initial=0.0)
     if not coef or abs(coef) < settings.significance * largest:
         return pattern
@@ -218,13 +223,12 @@ def signed_problem(
 ) -> tuple[Problem, np.ndarray]:
     """Images that bear on p^m with signed weights, and their λ: own ones and impostors R^m.
 
-    Own images weigh w_i(1 + α η_i), impostors −w_i α η_i; ``pull`` is α η. The number of images is
-    filled up with ones that weigh nothing.
+    Own images weigh w_i(1 + α η_i), impostors −w_i α η_i; ``pull`` is α η.
     """
-    own, impostors = np.flatnonzero(problem.labels == m), margins.impostors(problem.labels, m)
+    own, impostors = problem.own(m), margins.impostors(problem.labels, m)
     weights = problem.all.weights
-    signed = np.concatenate([weights[own] * (1 + pull[own]), -(weights * pull)[impostors]])
-    part, index = problem.filled_part(np.concatenate([own, impostors]), signed)
+    own_weights = weights[own] * (1 + pull[own])
+    part, index = problem.signed(m, own_weights, impostors, -(weights * pull)[impostors])
     return part, state.lam[index, m]
 
 

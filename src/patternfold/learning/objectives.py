@@ -1,7 +1,8 @@
-"""The errors that atom selection minimises: Ẽ with λ frozen, Ê by tangent distances, and E.
+"""The errors that atom selection minimises: Ẽ with λ frozen and Ê by tangent distances.
 
 One weighted definition serves both algorithms. PATS: w_i are sample weights. JPATS, class m: own
-images weigh 1 + α η_i, impostors −α η_i.
+images weigh 1 + α η_i, impostors −α η_i. Both errors are made of sums over images, so that chunks
+of images can be added up. E itself, the squared distance, is in `distance`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from patternfold.model.atoms import atom_field
-from patternfold.model.dictionaries import AbstractDictionary
+from patternfold.learning.distance import Distance
+from patternfold.learning.observations import Chunk
+from patternfold.model.atoms import AtomFamily, evaluate_field
 from patternfold.model.manifold import tangent_vectors, warped_pixels
-from patternfold.model.mothers import AbstractMother
-from patternfold.model.transformations import AbstractTransformation
+from patternfold.numerics.least_squares import Model
 
 SOUND = 0.2
 """Least share of Σ |w| φ² that Σ w φ² must have: below it impostors outweigh, and c is unsound."""
@@ -25,67 +26,102 @@ Points = Float[Array, " P"]
 Batch = Float[Array, "N n"]
 
 
-def frozen_gain(
-    phi: Points, weighted_residuals: Points, weights: Points, sizes: Points
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    r"""Decrease of Ẽ (eq. tildeE) by the best multiple of an atom φ_γ, and that multiple.
+class FrozenSums(NamedTuple):
+    """What Ẽ needs to know of an atom φ_γ: sums over all pixels, for S atoms.
 
-    With the atom's value at every pixel's place in the pattern's frame, its w·v and its w,
+    ``along``, ``energy`` and ``size`` are Σ w v φ, Σ w φ² and Σ |w| φ²; the ``…_slopes`` have the
+    derivatives ∂φ/∂γ in place of one φ, and ``metric`` is Σ |w| ∂φ ∂φᵀ.
+    """
+
+    along: Float[Array, " S"]
+    energy: Float[Array, " S"]
+    size: Float[Array, " S"]
+    along_slopes: Float[Array, "S s"]
+    energy_slopes: Float[Array, "S s"]
+    size_slopes: Float[Array, "S s"]
+    metric: Float[Array, "S s s"]
+
+
+def frozen_sums(
+    family: AtomFamily,
+    gamma: Float[Array, "S s"],
+    x: Points,
+    y: Points,
+    weighted: Points,
+    weights: Points,
+) -> FrozenSums:
+    """Sums of atoms over points of the pattern's frame that carry w·v and w."""
+    sizes = jnp.abs(weights)
+
+    def sums(gamma: Float[Array, " s"]) -> FrozenSums:
+        phi, columns = family.derivatives(gamma, x, y)
+        columns = jnp.stack(columns)
+        return FrozenSums(
+            (weighted * phi).sum(),
+            (weights * phi**2).sum(),
+            (sizes * phi**2).sum(),
+            columns @ weighted,
+            columns @ (weights * phi),
+            columns @ (sizes * phi),
+            (columns * sizes[None]) @ columns.T,
+        )
+
+    return jax.vmap(sums)(gamma)
+
+
+def frozen_gain(
+    along: Array, energy: Array, size: Array
+) -> tuple[Float[Array, " S"], Float[Array, " S"]]:
+    r"""Decrease of Ẽ (eq. tildeE) by the best multiple of an atom φ_γ, and that multiple.
 
     .. math:: c^* = \frac{\sum w v φ_γ}{\sum w φ_γ^2}, \qquad
               \tilde E(0) - \tilde E(γ, c^*) = \frac{(\sum w v φ_γ)^2}{\sum w φ_γ^2}.
 
     With signed weights the denominator may vanish or turn negative, where Ẽ is unbounded in c;
-    such atoms are refused: their gain is 0. ``sizes`` are the |w|.
+    such atoms are refused: their gain is 0.
     """
-    along = (weighted_residuals * phi).sum()
-    energy = (weights * phi**2).sum()
-    floor = SOUND * (sizes * phi**2).sum() + jnp.finfo(phi.dtype).tiny
-    sound = energy > floor
+    sound = energy > SOUND * size + jnp.finfo(energy.dtype).tiny
     coef = along / jnp.where(sound, energy, 1)
     return jnp.where(sound, coef * along, 0), jnp.where(sound, coef, 0)
 
 
-class TangentModel(NamedTuple):
-    """Ê, its descent direction and its curvature, as functions of the new atom (γ, c)."""
+def frozen_model(sums: FrozenSums) -> tuple[Model, Float[Array, " S"]]:
+    """Ẽ(γ, c*) − Ẽ(0) as a function of γ, the coefficient eliminated; and the coefficient.
 
-    error: Float[Array, ""]
-    slope: Float[Array, " a"]
-    matrix: Float[Array, "a a"]
+    Signed weights enter the gain and its slope as they are and the matrix by their size.
+    """
+    gain, coef = frozen_gain(sums.along, sums.energy, sums.size)
+    c = coef[:, None]
+    slope = c * (sums.along_slopes - c * sums.energy_slopes)
+    size = (sums.size + jnp.finfo(gain.dtype).tiny)[:, None, None]
+    across = sums.size_slopes[:, :, None] * sums.size_slopes[:, None, :] / size
+    return Model(-gain, slope, c[:, :, None] ** 2 * (sums.metric - across)), coef
 
 
 def tangent_model(
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
-    transformation: AbstractTransformation,
-    atom: Float[Array, " a"],
-    residuals: Batch,
-    base_x: Batch,
-    base_y: Batch,
-    lam: Float[Array, "N d"],
-    weights: Float[Array, " N"],
-    x: Float[Array, " n"],
-    y: Float[Array, " n"],
-) -> TangentModel:
-    r"""Ê (eq. hatEfinal) of the pattern p_{j-1} + c φ_γ, as a function of the new atom.
+    chunk: Chunk, lam: Float[Array, "N d"], atom: Float[Array, "1 a"], base: Distance
+) -> Model:
+    r"""Ê (eq. hatEfinal) of the pattern p_{j-1} + c φ_γ over a chunk, as a function of (γ, c).
 
     .. math:: \hat E = \sum_i w_i \|e_i\|^2, \quad e_i = w_i - T_i z_i^*, \quad
               z_i^* = (T_i^T T_i)^{-1} T_i^T w_i
 
-    ``residuals`` are v_i = u_i − U_λi(p_{j-1}), ``base_x`` and ``base_y`` the gradient of p_{j-1}
-    at the warped pixels; w_i = v_i − c U_λi(φ_γ), and T_i are the tangents of the new pattern.
-    Since z* minimises ‖w − T z‖, it counts as constant in the slope −½∂Ê; the matrix is that of
-    Gauss-Newton with z eliminated, weights taken by their size.
+    ``base`` is the distance to p_{j-1}; w_i = u_i − U_λi(p_{j-1}) − c U_λi(φ_γ), and T_i are the
+    tangents of the new pattern. Since z* minimises ‖w − T z‖, it counts as constant in the slope
+    −½∂Ê; the matrix is that of Gauss-Newton with z eliminated, weights taken by their size.
     """
-    warped = warped_pixels(transformation, lam, x, y)
+    family, x, y = base.transformation, base.x, base.y
+    warped = warped_pixels(family, lam, x, y)
+    value, base_x, base_y = jax.lax.optimization_barrier(evaluate_field(base.atoms, *warped))
+    roots = 1.0 if chunk.roots is None else chunk.roots
 
     def parts(atom: Float[Array, " a"]) -> tuple[Batch, Float[Array, "N d n"]]:
-        phi, phi_x, phi_y = atom_field(mother, dictionary, atom[:-1], *warped)
+        phi, phi_x, phi_y = base.atoms.family.field(atom[:-1], *warped)
         along_x, along_y = base_x + atom[-1] * phi_x, base_y + atom[-1] * phi_y
-        vectors = tangent_vectors(transformation, lam, x, y, along_x, along_y)
-        return residuals - atom[-1] * phi, vectors
+        vectors = tangent_vectors(family, lam, x, y, roots * along_x, roots * along_y)
+        return roots * (chunk.images - value - atom[-1] * phi), vectors
 
-    w, vectors = parts(atom)
+    w, vectors = parts(atom[0])
     # In units of each tangent's length, with a ridge for tangents that are nearly dependent.
     length = jnp.sqrt((vectors**2).sum(axis=2) + jnp.finfo(w.dtype).tiny)
     gram = jnp.einsum("ikn,iln->ikl", vectors, vectors)
@@ -98,13 +134,13 @@ def tangent_model(
         w, vectors = parts(atom)
         return w - jnp.einsum("ik,ikn->in", z, vectors)
 
-    along = jax.vmap(lambda direction: jax.jvp(difference, (atom,), (direction,))[1])
-    moved = along(jnp.eye(len(atom), dtype=atom.dtype))
-    e = difference(atom)
+    along = jax.vmap(lambda direction: jax.jvp(difference, (atom[0],), (direction,))[1])
+    moved = along(jnp.eye(atom.shape[1], dtype=atom.dtype))
+    e, weights = difference(atom[0]), chunk.weights
     slope = -jnp.einsum("i,ain,in->a", weights, moved, e)
     size = jnp.abs(weights)
     across = jnp.einsum("ain,ikn->iak", moved, vectors)
     matrix = jnp.einsum("i,ain,bin->ab", size, moved, moved) - jnp.einsum(
         "i,iak,ikl,ibl->ab", size, across, inverse, across
     )
-    return TangentModel((weights * (e**2).sum(axis=1)).sum(), slope, matrix)
+    return Model((weights * (e**2).sum(axis=1)).sum()[None], slope[None], matrix[None])

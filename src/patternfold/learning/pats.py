@@ -7,32 +7,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from patternfold.learning.effort import PAPER
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.project import project
-from patternfold.learning.project.refine import FIRST_ORDER
+from patternfold.learning.project.locate import locate, locate_by_lines
 from patternfold.learning.refit.correct import correct_all, correct_coefficients, least_useful
 from patternfold.learning.select.points import gather, pull_back
-from patternfold.learning.select.refine import refine_frozen, refine_tangent
+from patternfold.learning.select.refine import (
+    refine_frozen,
+    refine_frozen_on_pixels,
+    refine_tangent,
+)
 from patternfold.learning.select.search import search_atoms
 from patternfold.learning.select.solvers import solve_atom
 from patternfold.learning.state import Callback, Reporter, State
-from patternfold.model import manifold
 from patternfold.model.pattern import Pattern
 
 N_CANDIDATES = 8
 """Atoms from the global search that are improved on Ẽ."""
 
-PROJECTIONS: dict[str, dict[str, Any]] = {
-    # A few steps, of first order, will do: the pattern moves on, and λ with it.
-    "global": {"n_candidates": 6, "max_iter": FIRST_ORDER - 1},
-    "local": {"max_iter": FIRST_ORDER - 1},
-    "line-search": {"method": "line-search"},
-    "fixed": {},
-}
-"""How the λ_i are updated after each atom, as options of `project`."""
+GATHERED_WIDTH = 1.35
+"""Half the side of the square on which residuals are gathered. Pixels of images that are scaled
+down and shifted lie well outside the window; leaving them out misjudges atoms at its border."""
 
-YOUNG, PERIOD = 6, 3
+PROJECTIONS = ("global", "local", "line-search", "fixed")
+"""How the λ_i are updated after each atom."""
+
+ALWAYS_UP_TO, THEN_EVERY = 6, 3
 """Up to so many atoms λ is searched over the box after every one, then after every third."""
 
 
@@ -57,11 +58,11 @@ def learn(
     ``path`` holds E after each atom that ``start`` has already. Ctrl-C after the first atom ends
     the run with what there is.
     """
-    report = Reporter(callback, len(problem.images), settings.n_atoms)
+    report = Reporter(callback, len(problem.observations), settings.n_atoms)
     rng = np.random.default_rng(settings.seed)
     state, path = start, list(path)
     reason = "the number of atoms was reached"
-    rounding = (10 * np.finfo(problem.images.dtype).eps) ** 2 * problem.energy
+    rounding = (10 * np.finfo(problem.observations.dtype).eps) ** 2 * problem.energy
     try:
         while state.pattern.n_atoms < settings.n_atoms:
             if state.error <= rounding:
@@ -94,15 +95,14 @@ def learn(
 
 def step(problem: Problem, settings: Settings, state: State, rng: np.random.Generator) -> State:
     """Select an atom, add it, update the λ_i: the loop body of Algorithm 1."""
-    residuals = problem.residuals(state.pattern, state.lam)
-    gamma, coef = select_atom(problem, settings, state.lam, residuals, rng)
+    gamma, coef = select_atom(problem, settings, state, rng)
     atoms = [(gamma, coef)]
     if settings.tangent_refinement:
-        atoms.insert(0, refine_atom(problem, settings, state, gamma, coef, residuals))
+        atoms.insert(0, refine_atom(problem, settings, state, gamma, coef))
     new, how = state, projection_after(settings, state.pattern.n_atoms + 1)
     for gamma, coef in atoms:
         pattern = state.pattern.add_atom(coef, gamma)
-        new = update_parameters(problem, how, pattern, state.lam)
+        new = update_parameters(problem, settings, how, pattern, state.lam)
         # Ê is an approximation and may mislead; the atom that minimises Ẽ lowers E for certain.
         if new.error < state.error or settings.stop_on_increase:
             break
@@ -110,120 +110,83 @@ def step(problem: Problem, settings: Settings, state: State, rng: np.random.Gene
 
 
 def select_atom(
-    problem: Problem,
-    settings: Settings,
-    lam: np.ndarray,
-    residuals: np.ndarray,
-    rng: np.random.Generator,
+    problem: Problem, settings: Settings, state: State, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """Choose γ and c of the next atom by minimising Ẽ, line 8 of Algorithm 1."""
-    points = pull_back(residuals, problem.weights, lam, problem.transformation, problem.grid)
+    distance, images = problem.distance(state.pattern), problem.observations
     if settings.solver != "search":
         return solve_atom(
             settings.solver,
-            points,
-            problem.mother,
+            pull_back(images, state.lam, distance),
+            problem.family.mother,
             problem.atom_box,
             rng,
             settings.solver_options,
         )
-    # Pixels of images that are scaled down and shifted lie well outside the window; leaving them
-    # out misjudges atoms at its border.
-    nodes, side = gather(points, problem.grid.pixel, half_width=1.35)
-    components = (problem.mother, problem.dictionary)
-    candidates = search_atoms(nodes, side, *components, N_CANDIDATES, rng)
-    # Few pixels, as those of a single image, are taken as they are.
-    whole, mended = len(points.x) <= len(nodes.x), settings.refit == "all"
+    nodes, side = gather(images, state.lam, distance, problem.grid.pixel, GATHERED_WIDTH)
+    candidates = search_atoms(nodes, side, problem.family, N_CANDIDATES, rng)
+    mended = settings.refit == "all"
     gammas, coefs, gains = refine_frozen(
-        candidates,
-        points if whole else nodes,
-        *components,
-        problem.atom_box,
-        max_iter=12 if mended else 25,
+        candidates, nodes, problem.family, problem.atom_box, max_iter=12 if mended else 25
     )
     best = gains.argmax()
-    gamma, coef = gammas[best], float(coefs[best])
-    if not (whole or mended):
-        # Nothing later mends what gathering the pixels on nodes has blurred.
-        gammas, coefs, _ = refine_frozen(
-            gamma[None], points, *components, problem.atom_box, max_iter=10
-        )
-        gamma, coef = gammas[0], float(coefs[0])
-    return gamma, coef
+    if mended:
+        return gammas[best], float(coefs[best])
+    # Nothing later mends what gathering the pixels on nodes has blurred.
+    return refine_frozen_on_pixels(
+        gammas[best], images, state.lam, distance, problem.atom_box, max_iter=10
+    )
 
 
 def refine_atom(
-    problem: Problem,
-    settings: Settings,
-    state: State,
-    gamma: np.ndarray,
-    coef: float,
-    residuals: np.ndarray,
+    problem: Problem, settings: Settings, state: State, gamma: np.ndarray, coef: float
 ) -> tuple[np.ndarray, float]:
     """Improve the new atom on Ê, line 9 of Algorithm 1."""
-    _, along_x, along_y = manifold.field(
-        state.pattern, state.lam, problem.transformation, problem.grid, check=False
-    )
-    data, some = problem.data, slice(None)
+    images, pixels = problem.observations, None
     if settings.refit == "all":
         # What part of the pixels leaves open, the correction mends.
-        data, some = problem.sparse_data, problem.sparse_pixels
-    return refine_tangent(
-        gamma,
-        coef,
-        residuals[:, some],
-        (along_x[:, some], along_y[:, some]),
-        state.lam,
-        problem.weights,
-        problem.transformation,
-        (data.x, data.y),
-        problem.mother,
-        problem.dictionary,
-        problem.atom_box,
-    )
+        images, pixels = problem.sparse, problem.sparse_pixels
+    distance = problem.distance(state.pattern, pixels)
+    return refine_tangent(gamma, coef, images, state.lam, distance, problem.atom_box)
 
 
 def projection_after(settings: Settings, n_atoms: int) -> str:
     """How λ is updated after this atom; a global search may wait where the correction moves λ."""
-    late = YOUNG < n_atoms < settings.n_atoms and n_atoms % PERIOD != 0
+    late = ALWAYS_UP_TO < n_atoms < settings.n_atoms and n_atoms % THEN_EVERY != 0
     wait = late and settings.projection == "global" and settings.refit == "all"
     return "local" if wait else settings.projection
 
 
-def update_parameters(problem: Problem, how: str, pattern: Pattern, lam: np.ndarray) -> State:
+def update_parameters(
+    problem: Problem, settings: Settings, how: str, pattern: Pattern, lam: np.ndarray
+) -> State:
     """Project the images on the new manifold; an image keeps its λ if nothing better is found."""
-    squares = problem.squares(pattern, lam)
-    if how != "fixed":
-        found = project(
-            pattern,
-            problem.images,
-            problem.transformation,
-            image_shape=problem.grid.shape,
-            start=lam,
-            **PROJECTIONS[how],
-        )
-        found_squares = found.distances.astype(np.float64) ** 2
-        better = found_squares < squares
-        lam = np.where(better[:, None], found.parameters, lam)
-        squares = np.where(better, found_squares, squares)
-    return State(pattern, lam, float((problem.weights * squares).sum()))
+    if how == "fixed":
+        squares = problem.squares(pattern, lam)
+        return State(pattern, lam, float((problem.weights * squares).sum()))
+    where = (problem.observations, [pattern], problem.transformation)
+    if how == "line-search":
+        found = locate_by_lines(*where, PAPER, lam[:, None])
+    else:
+        # A run that searches globally now and then has that code compiled anyway.
+        globally = settings.projection == "global"
+        found = locate(*where, settings.effort, lam[:, None], how == "global", globally)
+    error = float((problem.weights * found.square[:, 0].astype(np.float64)).sum())
+    return State(pattern, found.lam[:, 0], error)
 
 
 def correct(problem: Problem, settings: Settings, state: State) -> State:
     """Improve what was chosen before, as ``refit`` says; E never rises."""
     if settings.refit == "coefficients":
-        pattern, error = correct_coefficients(state.pattern, state.lam, problem.data)
+        pattern, error = correct_coefficients(
+            state.pattern, state.lam, problem.observations, problem.transformation
+        )
         new = State(pattern, state.lam, error)
     elif settings.refit == "all":
         # A few steps on part of the pixels will do while the pattern grows; the first atoms, on
         # which all others build, get some more.
-        pattern, lam, _ = correct_all(
-            *state[:2],
-            problem.sparse_data,
-            problem.atom_box,
-            max_iter=max(5, 15 // state.pattern.n_atoms),
-            move_lam=settings.projection != "fixed",
-        )
+        start = problem.equations(*state[:2], "sparse", settings.projection != "fixed")
+        pattern, lam, _ = correct_all(start, max_iter=max(5, 15 // state.pattern.n_atoms))
         pattern, lam = fix_frame(pattern, lam, problem.transformation)
         new = State(pattern, lam, problem.error(pattern, lam))
     else:
@@ -234,11 +197,9 @@ def correct(problem: Problem, settings: Settings, state: State) -> State:
 def correct_at_length(problem: Problem, settings: Settings, state: State) -> State:
     """Let all atoms and λ_i settle, on all pixels or amply many."""
     state = correct(problem, settings, state)
-    move = settings.projection != "fixed"
     # Many steps where each brings much, as towards an exact fit; few where they bring little.
-    pattern, lam, _ = correct_all(
-        *state[:2], problem.ample_data, problem.atom_box, max_iter=40, tol=5e-4, move_lam=move
-    )
+    start = problem.equations(*state[:2], "ample", settings.projection != "fixed")
+    pattern, lam, _ = correct_all(start, max_iter=40, tol=5e-4)
     new = State(pattern, lam, problem.error(pattern, lam))
     return min(state, new, key=lambda s: s.error)
 
@@ -249,11 +210,11 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
     Yields each improved state. An exchange takes out the atom that is missed least and selects
     another in its place: a way out of where greedy selection has led.
     """
-    state = update_parameters(problem, settings.projection, *state[:2])
+    state = update_parameters(problem, settings, settings.projection, *state[:2])
     state = correct_at_length(problem, settings, state)
     yield state
     for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
-        least = least_useful(state.pattern, state.lam, problem.sparse_data)
+        least = least_useful(problem.equations(*state[:2], "sparse", False))
         others = state.pattern.take(np.arange(state.pattern.n_atoms) != least)
         reduced = State(others, state.lam, problem.error(others, state.lam))
         new = step(problem, settings, correct(problem, settings, reduced), rng)

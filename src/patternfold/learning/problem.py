@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import Array, Float
 
-from patternfold.learning.refit.correct import Data
-from patternfold.model import manifold
+from patternfold.learning.distance import Distance
+from patternfold.learning.effort import LEARNING, Effort
+from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.refit.correct import Equations
+from patternfold.model.atoms import AtomFamily, make_atoms
 from patternfold.model.box import Box
-from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.dictionaries import AtomDictionary
 from patternfold.model.grid import Grid
-from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
+from patternfold.numerics.compilation import compiled
 
 AMPLE_PIXELS = 100_000
 """Pixels of all images together that tell some dozens of atoms well enough."""
@@ -38,63 +42,70 @@ class Settings:
     seed: int = 0
     solver: str = "search"
     solver_options: Mapping[str, Any] | None = None
+    effort: Effort = field(default=LEARNING)
 
 
 @dataclass(frozen=True)
 class Problem:
     """Images u_i with their weights, and the components of the model."""
 
-    images: np.ndarray
-    weights: np.ndarray
-    grid: Grid
+    observations: Observations
     transformation: AbstractTransformation
-    mother: AbstractMother
-    dictionary: AbstractDictionary
+    family: AtomFamily
+
+    @property
+    def grid(self) -> Grid:
+        """The sampling window."""
+        return self.observations.grid
+
+    @property
+    def weights(self) -> np.ndarray:
+        """w_i."""
+        return self.observations.weights
 
     @property
     def empty(self) -> Pattern:
         """p_0 = 0."""
-        return Pattern((), None, self.mother, self.dictionary)
+        return Pattern((), None, self.family.mother, self.family.dictionary)
 
     @cached_property
-    def data(self) -> Data:
-        """All pixels, for the correction."""
-        return self._at(np.arange(self.grid.n_pixels))
-
-    @cached_property
-    def ample_data(self) -> Data:
-        """All pixels, or, where the images have more than enough of them together, a part."""
-        return self.data if self.images.size <= AMPLE_PIXELS else self.sparse_data
-
-    @cached_property
-    def sparse_data(self) -> Data:
-        """A part of the pixels, for quick corrections."""
-        return self._at(self.sparse_pixels)
+    def all_pixels(self) -> np.ndarray:
+        """Indices of all pixels."""
+        return np.arange(self.grid.n_pixels)
 
     @cached_property
     def sparse_pixels(self) -> np.ndarray:
         """Indices of every other row and column of images that are large enough."""
         stride = 2 if min(self.grid.shape) >= 24 else 1
-        index = np.arange(self.grid.n_pixels).reshape(self.grid.shape)
+        index = self.all_pixels.reshape(self.grid.shape)
         return index[stride // 2 :: stride, stride // 2 :: stride].ravel()
 
-    def _at(self, some: np.ndarray) -> Data:
-        dtype = self.images.dtype
-        images = np.ascontiguousarray(self.images[:, some])
-        x, y = self.grid.x[some].astype(dtype), self.grid.y[some].astype(dtype)
-        return Data(images, self.weights, self.transformation, x, y)
+    @property
+    def ample_pixels(self) -> np.ndarray:
+        """All pixels, or, where the images have more than enough of them together, a part."""
+        many = len(self.observations) * self.grid.n_pixels > AMPLE_PIXELS
+        return self.sparse_pixels if many else self.all_pixels
+
+    @cached_property
+    def sparse(self) -> Observations:
+        """The images at part of the pixels, for quick corrections."""
+        return self.at(self.sparse_pixels)
+
+    def at(self, pixels: np.ndarray) -> Observations:
+        """The images at some pixels."""
+        whole = len(pixels) == self.grid.n_pixels
+        return self.observations if whole else self.observations.at(pixels)
 
     @cached_property
     def energy(self) -> float:
         """Σ w_i‖u_i‖², by which errors are divided for people."""
-        squares = (self.images.astype(np.float64) ** 2).sum(axis=1)
-        return float((self.weights * squares).sum())
+        return self.observations.energy
 
     @property
     def atom_box(self) -> Box:
         """Γ, with widths that the pixels can show."""
-        box = self.dictionary.parameters
-        if not isinstance(self.dictionary, AtomDictionary):
+        box = self.family.dictionary.parameters
+        if not isinstance(self.family.dictionary, AtomDictionary):
             return box
         narrow = 0.75 * self.grid.pixel
         bounds = {}
@@ -103,15 +114,39 @@ class Problem:
             bounds[name] = (max(low, min(narrow, 0.5 * high)), high)
         return box.with_bounds(bounds)
 
-    def residuals(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
-        """v_i = u_i − U_λi(p)."""
-        rendered = manifold.render(pattern, lam, self.transformation, self.grid, check=False)
-        return self.images - rendered
+    def with_weights(self, weights: np.ndarray) -> Problem:
+        """The same images with other weights, of either sign."""
+        return replace(self, observations=self.observations.with_weights(weights))
+
+    def part(self, index: np.ndarray, weights: np.ndarray | None = None) -> Problem:
+        """Some of the images, with weights of their own."""
+        return replace(self, observations=self.observations.take(index, weights))
+
+    def distance(self, pattern: Pattern, pixels: np.ndarray | None = None) -> Distance:
+        """The distance to a pattern's manifold, at all pixels or some."""
+        some = slice(None) if pixels is None else pixels
+        dtype = self.observations.dtype
+        atoms = make_atoms(pattern.coef, pattern.gamma, self.family, dtype)
+        x, y = self.grid.x[some].astype(dtype), self.grid.y[some].astype(dtype)
+        return Distance(atoms, self.transformation, x, y)
+
+    def equations(self, pattern: Pattern, lam: np.ndarray, pixels: str, move: bool) -> Equations:
+        """Normal equations at a point, on "sparse" or "ample" pixels."""
+        some = self.sparse_pixels if pixels == "sparse" else self.ample_pixels
+        images = self.sparse if len(some) == len(self.sparse_pixels) else self.at(some)
+        return Equations(images, self.transformation, some, self.atom_box, pattern, lam, move)
 
     def squares(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
         """‖u_i − U_λi(p)‖² for each image."""
-        return (self.residuals(pattern, lam).astype(np.float64) ** 2).sum(axis=1)
+        stage = partial(_squares, distance=self.distance(pattern))
+        lam = lam.astype(self.observations.dtype, copy=False)
+        return self.observations.map(stage, lam).astype(np.float64)
 
     def error(self, pattern: Pattern, lam: np.ndarray) -> float:
         """E at the given λ_i."""
         return float((self.weights * self.squares(pattern, lam)).sum())
+
+
+@compiled
+def _squares(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float[Array, " B"]:
+    return distance.squares(chunk.images, chunk.roots, lam)

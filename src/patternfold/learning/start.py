@@ -8,18 +8,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from patternfold.learning.frame import fix_frame
+from patternfold.learning.observations import Observations, distances_to_mean
 from patternfold.learning.pats import Learned, learn
 from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.project import project
-from patternfold.learning.project.refine import FIRST_ORDER
+from patternfold.learning.project.locate import locate
 from patternfold.learning.state import Callback, State
 from patternfold.model.pattern import Pattern
 
 REFERENCE_ATOMS, PIXELS_PER_ATOM = 10, 8
 """Most atoms of the reference pattern that stands for an image, and least pixels for each."""
-
-START_CANDIDATES = 24
-"""Candidates for each of the first λ_i: what is missed here is hard to mend later."""
 
 RACE_ATOMS = 5
 """Atoms after which the starts are compared."""
@@ -62,7 +59,7 @@ def best_start(
     earlier reference gives way only to one that is clearly ahead. Returns where the run is that is
     kept, and E after each of its atoms.
     """
-    starts = [start_from(problem, reference) for reference in references]
+    starts = [start_from(problem, settings, reference) for reference in references]
     if len(starts) == 1:
         return starts[0], []
     short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
@@ -77,17 +74,10 @@ def best_start(
     return best.state, best.path
 
 
-def start_from(problem: Problem, reference: Pattern) -> State:
+def start_from(problem: Problem, settings: Settings, reference: Pattern) -> State:
     """Project the images on M(Ψ) and begin with p_0 = 0, lines 3 and 4 of Algorithm 1."""
-    found = project(
-        reference,
-        problem.images,
-        problem.transformation,
-        image_shape=problem.grid.shape,
-        n_candidates=START_CANDIDATES,
-        max_iter=FIRST_ORDER - 1,
-    )
-    return State(problem.empty, found.parameters, problem.energy)
+    found = locate(problem.observations, [reference], problem.transformation, settings.effort)
+    return State(problem.empty, found.lam[:, 0], problem.energy)
 
 
 def reference_patterns(
@@ -99,12 +89,15 @@ def reference_patterns(
     if isinstance(reference, np.ndarray):
         return [pattern_from_image(reference, problem, seed=settings.seed)]
     indices = reference_images(problem, reference, settings.n_starts)
-    return [pattern_from_image(problem.images[i], problem, seed=settings.seed) for i in indices]
+    return [
+        pattern_from_image(problem.observations.image(i), problem, seed=settings.seed)
+        for i in indices
+    ]
 
 
 def reference_images(problem: Problem, reference: str | int, n_starts: int) -> list[int]:
     """Indices of the images to start from: the one asked for, and others spread over the set."""
-    distance = np.linalg.norm(problem.images - problem.images.mean(axis=0), axis=1)
+    distance = distances_to_mean(problem.observations)
     order = np.argsort(distance, kind="stable")
     named = {"centroid": order[0], "farthest": order[-1]}
     first = int(named[reference] if isinstance(reference, str) else reference)
@@ -120,7 +113,7 @@ def reference_images(problem: Problem, reference: str | int, n_starts: int) -> l
 def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pattern:
     """Approximate one image by a pattern in its own frame: the paper's Ψ."""
     identity = problem.transformation.parameters.put_inside(problem.transformation.identity)
-    alone = replace(problem, images=image.reshape(1, -1), weights=np.ones(1))
+    alone = replace(problem, observations=Observations.put(image.reshape(1, -1), problem.grid))
     start = State(problem.empty, identity[None].astype(image.dtype), alone.energy)
     settings = Settings(
         min(REFERENCE_ATOMS, max(1, image.size // PIXELS_PER_ATOM)),

@@ -7,7 +7,7 @@ turns is data, not shape: a pattern that grows reuses the compiled code until it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int
 
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.mothers import AbstractMother
+from patternfold.numerics.compilation import compiled
 
 Points = Float[Array, "*p"]
 
@@ -26,14 +27,51 @@ Points = Float[Array, "*p"]
 BLOCK = 2
 
 
-class Atoms(eqx.Module):
-    """Coefficients c and parameters γ of a sum of atoms, padded with atoms of coefficient 0."""
+class AtomFamily(eqx.Module):
+    """What atoms are made of: φ_γ(x, y) = φ(b(γ, x, y)), with value, field and derivatives."""
 
-    coef: Float[Array | np.ndarray, " K"]
-    gamma: Float[Array | np.ndarray, "K s"]
-    count: Int[Array | np.ndarray, ""]
     mother: AbstractMother
     dictionary: AbstractDictionary
+
+    def value(self, gamma: Float[Array, " s"], x: Points, y: Points) -> Points:
+        """φ_γ(x, y)."""
+        return self.mother(*self.dictionary.coordinates(gamma, x, y))
+
+    def field(
+        self, gamma: Float[Array, " s"], x: Points, y: Points
+    ) -> tuple[Points, Points, Points]:
+        """φ_γ and its gradient in (x, y), by the chain rule through b."""
+        u, v = self.dictionary.coordinates(gamma, x, y)
+        return self.mother.field_through(u, v, self.dictionary.jacobian(gamma, x, y))
+
+    def derivatives(
+        self, gamma: Float[Array, " s"], x: Points, y: Points
+    ) -> tuple[Points, list[Points]]:
+        """φ_γ and its derivatives ∂φ_γ/∂γ_k for every k."""
+        value, du, dv = self.mother.field(*self.dictionary.coordinates(gamma, x, y))
+        u_gamma, v_gamma = self.dictionary.derivatives(gamma, x, y)
+        return value, [du * a + dv * b for a, b in zip(u_gamma, v_gamma, strict=True)]
+
+
+class Atoms(eqx.Module):
+    """Coefficients c and parameters γ of a sum of atoms, padded with atoms of coefficient 0.
+
+    Several patterns of one family have a leading axis; ``count`` is that of the longest.
+    """
+
+    coef: Float[Array | np.ndarray, "*m K"]
+    gamma: Float[Array | np.ndarray, "*m K s"]
+    count: Int[Array | np.ndarray, ""]
+    family: AtomFamily
+
+    def of(self, pattern: Any) -> Atoms:
+        """Atoms of one pattern, or of one pattern per row of an index."""
+        return Atoms(self.coef[pattern], self.gamma[pattern], self.count, self.family)
+
+    def blurred(self, width: Any) -> Atoms:
+        """The atoms blurred by exp(−r²/width²); as they are where no closed form is known."""
+        blurred = self.family.dictionary.blurred(self.coef, self.gamma, width)
+        return self if blurred is None else Atoms(*blurred, self.count, self.family)
 
 
 def padded_size(n_atoms: int) -> int:
@@ -52,65 +90,31 @@ def pad_atoms(coef: np.ndarray, gamma: np.ndarray, size: int) -> tuple[np.ndarra
     return np.pad(coef, (0, missing)), np.concatenate([gamma, filler.repeat(missing, axis=0)])
 
 
-def make_atoms(
-    coef: np.ndarray,
-    gamma: np.ndarray,
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
-    dtype: Any,
-) -> Atoms:
+def make_atoms(coef: np.ndarray, gamma: np.ndarray, family: AtomFamily, dtype: Any) -> Atoms:
     """Pad a sum of atoms for compiled code; NumPy arrays, since handing them over is its task."""
     padded_coef, padded_gamma = pad_atoms(coef, gamma, padded_size(len(coef)))
     return Atoms(
         padded_coef.astype(dtype),
         padded_gamma.astype(dtype),
         np.asarray(len(coef), np.int32),
-        mother,
-        dictionary,
+        family,
     )
 
 
-def evaluate_atom(
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
-    gamma: Float[Array, " s"],
-    x: Points,
-    y: Points,
-) -> Points:
-    """φ_γ(x, y) = φ(b(γ, x, y))."""
-    return mother(*dictionary.coordinates(gamma, x, y))
-
-
-def atom_field(
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
-    gamma: Float[Array, " s"],
-    x: Points,
-    y: Points,
-) -> tuple[Points, Points, Points]:
-    """φ_γ and its gradient in (x, y), by the chain rule through b."""
-    u, v = dictionary.coordinates(gamma, x, y)
-    return mother.field_through(u, v, dictionary.jacobian(gamma, x, y))
-
-
-def atom_derivatives(
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
-    gamma: Float[Array, " s"],
-    x: Points,
-    y: Points,
-) -> tuple[Points, list[Points]]:
-    """φ_γ and its derivatives ∂φ_γ/∂γ_k for every k."""
-    value, du, dv = mother.field(*dictionary.coordinates(gamma, x, y))
-    u_gamma, v_gamma = dictionary.derivatives(gamma, x, y)
-    return value, [du * a + dv * b for a, b in zip(u_gamma, v_gamma, strict=True)]
+def stack_atoms(patterns: Sequence[Any], dtype: Any) -> Atoms:
+    """Atoms of several patterns of one family, with a leading axis, for compiled code."""
+    most = max(len(p.coef) for p in patterns)
+    size = padded_size(most)
+    padded = [pad_atoms(p.coef, p.gamma, size) for p in patterns]
+    coef, gamma = (np.stack(part).astype(dtype) for part in zip(*padded, strict=True))
+    return Atoms(coef, gamma, np.asarray(most, np.int32), patterns[0].family)
 
 
 def evaluate(atoms: Atoms, x: Points, y: Points) -> Points:
     """p(x, y) = Σ_j c_j φ_γj(x, y)."""
 
     def add(j: Int[Array, ""], total: Points) -> Points:
-        phi = evaluate_atom(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
+        phi = atoms.family.value(atoms.gamma[j], x, y)
         return total + atoms.coef[j] * phi
 
     return _sum_over_atoms(atoms, add, jnp.zeros_like(x))
@@ -120,7 +124,7 @@ def evaluate_field(atoms: Atoms, x: Points, y: Points) -> tuple[Points, Points, 
     """p and its gradient (p_x, p_y) in one pass over the atoms."""
 
     def add(j: Int[Array, ""], totals: tuple[Points, ...]) -> tuple[Points, ...]:
-        parts = atom_field(atoms.mother, atoms.dictionary, atoms.gamma[j], x, y)
+        parts = atoms.family.field(atoms.gamma[j], x, y)
         return tuple(t + atoms.coef[j] * part for t, part in zip(totals, parts, strict=True))
 
     zero = jnp.zeros_like(x)
@@ -137,3 +141,9 @@ def _sum_over_atoms(atoms: Atoms, add: Callable[[Any, Any], Any], zero: Any) -> 
 
     n_blocks = (atoms.count + BLOCK - 1) // BLOCK
     return jax.lax.fori_loop(0, n_blocks, block, zero)
+
+
+evaluate_each = compiled(
+    lambda family, gamma, x, y: jax.vmap(family.value, in_axes=(0, None, None))(gamma, x, y)
+)
+"""φ_γ(x, y) of many γ, one row for each."""

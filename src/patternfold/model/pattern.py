@@ -8,7 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from patternfold._validation import as_floats, as_parameters
-from patternfold.model.atoms import Atoms, evaluate, evaluate_field, make_atoms
+from patternfold.model.atoms import AtomFamily, Atoms, evaluate, evaluate_field, make_atoms
 from patternfold.model.dictionaries import AbstractDictionary, as_dictionary
 from patternfold.model.grid import Grid, as_grid
 from patternfold.model.mothers import AbstractMother, as_mother
@@ -74,6 +74,11 @@ class Pattern(eqx.Module):
         self.coef, self.gamma = coef, gamma
 
     @property
+    def family(self) -> AtomFamily:
+        """What the atoms are made of."""
+        return AtomFamily(self.mother, self.dictionary)
+
+    @property
     def n_atoms(self) -> int:
         """Number of atoms K."""
         return len(self.coef)
@@ -117,7 +122,7 @@ class Pattern(eqx.Module):
 
     def atoms(self, dtype: Any) -> Atoms:
         """Return the atoms for compiled code."""
-        return make_atoms(self.coef, self.gamma, self.mother, self.dictionary, dtype)
+        return make_atoms(self.coef, self.gamma, self.family, dtype)
 
     def __eq__(self, other: object) -> bool:
         """Compare atoms, mother function and dictionary."""

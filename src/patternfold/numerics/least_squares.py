@@ -1,159 +1,307 @@
-"""Damped Newton steps inside a box, for many small problems at once.
+"""One least-squares solver: damped Newton steps inside a box, for many small problems at once.
 
-The problems are told apart by their rows; what costs time, values and derivatives, is left to a
-compiled function of all rows. The small systems are solved here, in NumPy and float64. With the
-Gauss-Newton matrix in place of the Hessian this is Levenberg-Marquardt.
+Every problem has its own damping and ends by itself. What costs time, values and derivatives, is
+left to a function of all points, the *model*; the small systems are solved by an unrolled
+factorisation, so that the whole loop runs on the device. With the Gauss-Newton matrix in place of
+the Hessian this is Levenberg-Marquardt. Losses and priors belong into the model, not here.
+
+`minimise` runs the loop inside compiled code. Where a model is a sum over chunks of images,
+`begin` and `advance` are the same loop's parts, driven from outside. `descend` is the loop for one
+large problem that solves its own equations, as the correction of all atoms does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from patternfold.model.box import Box
 
-TOLERANCE = 1e-6
-"""A row is done when its next step promises a decrease below this share of its cost."""
+Points = Float[Array, "B a"]
+Scalars = Float[Array, " B"]
+Matrices = Float[Array, "B a a"]
 
-_START_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e-7, 1e7
+
+@dataclass(frozen=True)
+class Damping:
+    """How a step is damped and when a problem is done.
+
+    The damping μ multiplies the diagonal of the metric: 1 halves a step. ``tolerance`` is the
+    share of its cost that the next step must promise for a problem to go on.
+    """
+
+    start: float = 1e-2
+    least: float = 1e-7
+    most: float = 1e7
+    tolerance: float = 1e-6
 
 
 class Model(NamedTuple):
-    """The cost near a point of each row, to second order.
+    """The cost near a point of each problem, to second order.
 
-    ``slope`` (R, a) is half of the negative gradient. ``metric`` (R, a, a) is positive, the
-    Gauss-Newton matrix as a rule: its diagonal tells the parameters' units. ``hessian`` is half of
-    the Hessian, which may have negative curvature; by default the metric stands for it.
+    ``slope`` is half of the negative gradient. ``metric`` is positive, the Gauss-Newton matrix as
+    a rule: its diagonal tells the parameters' units. ``hessian`` is half of the Hessian, which may
+    have negative curvature; by default the metric stands for it.
     """
 
-    cost: np.ndarray
-    slope: np.ndarray
-    metric: np.ndarray
-    hessian: np.ndarray | None = None
-
-
-ModelAt = Callable[[np.ndarray, np.ndarray, int], Model]
-"""A function of all points, of the indices of those rows that are asked for, and of how often it
-was called before."""
+    cost: Scalars
+    slope: Points
+    metric: Matrices
+    hessian: Matrices | None = None
 
 
 class Descent(NamedTuple):
-    """Where each row ended: the point, its cost and metric, and whether it converged."""
+    """Where each problem is: its best point, the model there, the next trial, and whether done."""
 
-    point: np.ndarray
-    cost: np.ndarray
-    metric: np.ndarray
-    converged: np.ndarray
+    point: Points
+    model: Model
+    trial: Points
+    promised: Scalars
+    damping: Scalars
+    done: Bool[Array, " B"]
+
+
+def minimise(
+    model_at: Callable[[Points], Model],
+    starts: Points,
+    box: Box,
+    max_iter: int | Array,
+    rounding: Scalars | float = 0.0,
+    rule: Damping = Damping(),
+    damping: Scalars | None = None,
+) -> Descent:
+    """Go downhill from every start, at most ``max_iter`` steps; no cost ever rises.
+
+    A step is judged by the evaluation that the next one needs anyway. Decreases below ``rounding``
+    are not waited for. For use inside compiled code: ``model_at`` is traced once.
+
+    Parameters
+    ----------
+    model_at : callable
+        The cost and its derivatives at one point of each problem.
+    starts : array of shape (B, a)
+        Points of the box to start from.
+    box : Box
+        The domain; periodic parameters wrap around.
+    max_iter : int
+        Most steps; may be traced.
+    rounding : array of shape (B,) or float
+        Rounding error of the costs.
+    rule : Damping
+        How steps are damped.
+    damping : array of shape (B,), optional
+        Where an earlier descent has left the damping.
+    """
+
+    def unfinished(carry: tuple[Array, Descent]) -> Array:
+        count, state = carry
+        return (count <= max_iter) & ~state.done.all()
+
+    def turn(carry: tuple[Array, Descent]) -> tuple[Array, Descent]:
+        count, state = carry
+        model = jax.lax.optimization_barrier(model_at(state.trial))
+        return count + 1, advance(state, model, box, rounding, rule)
+
+    model = jax.eval_shape(model_at, starts)
+    first = begin(starts, model, rule, damping)
+    return jax.lax.while_loop(unfinished, turn, (jnp.asarray(0), first))[1]
+
+
+def begin(
+    starts: Points, model: Any, rule: Damping = Damping(), damping: Scalars | None = None
+) -> Descent:
+    """Return the state of all problems before their starts, the first trials, are evaluated.
+
+    ``model`` tells the shapes of a model.
+    """
+    blank: Model = jax.tree.map(lambda part: jnp.zeros(part.shape, part.dtype), model)
+    cost = jnp.full_like(blank.cost, jnp.inf)
+    if damping is None:
+        damping = jnp.full_like(cost, rule.start)
+    never = jnp.zeros(len(starts), bool)
+    return Descent(starts, blank._replace(cost=cost), starts, cost, damping, never)
+
+
+def advance(
+    state: Descent,
+    new: Model,
+    box: Box,
+    rounding: Scalars | float = 0.0,
+    rule: Damping = Damping(),
+) -> Descent:
+    """Judge the trial by the model found there, and propose the next one."""
+    better = (new.cost < state.model.cost) & ~state.done
+    factor = _damping_factor(state.model.cost - new.cost, state.promised)
+    # The first trial is the start itself: it tells nothing about the damping.
+    factor = jnp.where(state.done | jnp.isinf(state.promised), 1, factor)
+    point, model = _choose(better, (state.trial, new), (state.point, state.model))
+    following = _with_next_trial(point, model, state.damping * factor, box, rounding, rule)
+    return following._replace(done=following.done | state.done)
+
+
+def _with_next_trial(
+    point: Points,
+    model: Model,
+    damping: Scalars,
+    box: Box,
+    rounding: Scalars | float,
+    rule: Damping,
+) -> Descent:
+    damping = jnp.maximum(damping, rule.least)
+    step, promised = damped_step(box, point, model, damping)
+    enough = rule.tolerance * jnp.abs(model.cost) + rounding
+    done = (promised <= enough) | (damping > rule.most)
+    return Descent(point, model, box.put_inside(point + step), promised, damping, done)
+
+
+def held_at_bounds(box: Box, point: Any, slope: Any) -> Any:
+    """Mark parameters that are on a bound and want to leave."""
+    edge = 1e-6 * box.width
+    low, high = np.add(box.lower, edge), np.subtract(box.upper, edge)
+    xp = jnp if isinstance(point, jax.Array) else np
+    low, high, free = (
+        xp.asarray(np.asarray(v, bool if v is box.periodic else point.dtype)).reshape(
+            (1,) * (point.ndim - 1) + (-1,)
+        )
+        for v in (low, high, box.periodic)
+    )
+    return (((point <= low) & (slope < 0)) | ((point >= high) & (slope > 0))) & ~free
+
+
+def damped_step(box: Box, point: Points, model: Model, damping: Scalars) -> tuple[Points, Scalars]:
+    """Solve (H + μ diag(metric)) δ = slope for each problem, over the parameters free to move.
+
+    Returns δ and the decrease of the cost that it promises. Where the damped Hessian is not
+    positive definite, the metric takes its place.
+    """
+    dtype = point.dtype
+    held = held_at_bounds(box, point, model.slope)
+    # In units of the box the parameters are comparable, and a small ridge keeps directions in
+    # which nothing changes (a round pattern's angle) where they are.
+    unit = jnp.where(held, 0, jnp.asarray(box.width, dtype)[None])
+    slope, units = model.slope * unit, unit[:, :, None] * unit[:, None, :]
+    metric = model.metric * units
+    diagonal = jnp.einsum("bkk->bk", metric)
+    ridge = 1e-6 * diagonal.max(axis=1, keepdims=True) + jnp.finfo(dtype).tiny
+    extra = damping[:, None] * (diagonal + ridge) + 1e-3 * ridge
+    extra = jnp.where(held, 1, extra)
+    delta, _ = solve_definite(metric, extra, slope)
+    curvature = metric
+    if model.hessian is not None:
+        hessian = model.hessian * units
+        newton, definite = solve_definite(hessian, extra, slope)
+        delta = jnp.where(definite[:, None], newton, delta)
+        curvature = jnp.where(definite[:, None, None], hessian, metric)
+    # At most a quarter of the box at a time: derivatives know only the neighbourhood.
+    delta = delta * (0.25 / jnp.maximum(jnp.abs(delta).max(axis=1, keepdims=True), 0.25))
+    curved = (delta * (curvature * delta[:, None, :]).sum(axis=2)).sum(axis=1)
+    return unit * delta, 2 * (delta * slope).sum(axis=1) - curved
+
+
+def inverse_definite(matrix: Matrices, extra: Points) -> Matrices:
+    """Return (A + diag(extra))⁻¹ of positive definite matrices."""
+    dim = extra.shape[1]
+    eye = jnp.broadcast_to(jnp.eye(dim, dtype=extra.dtype)[None], (len(extra), dim, dim))
+    return _eliminate(matrix, extra, eye)[0]
+
+
+def solve_definite(
+    matrix: Matrices, extra: Points, right: Points
+) -> tuple[Points, Bool[Array, " B"]]:
+    """Solve (A + diag(extra)) z = b for all problems, and tell which are positive definite."""
+    solution, definite = _eliminate(matrix, extra, right[:, :, None])
+    return solution[:, :, 0], definite
+
+
+def _eliminate(
+    matrix: Matrices, extra: Points, right: Float[Array, "B a r"]
+) -> tuple[Float[Array, "B a r"], Bool[Array, " B"]]:
+    """Solve (A + diag(extra)) Z = R by elimination, all problems at once.
+
+    Also tells which matrices are positive definite; the solutions of others mean nothing, but are
+    finite.
+    """
+    dim, dtype = right.shape[1], right.dtype
+    least = 20 * float(jnp.finfo(dtype).eps)  # below this share of its diagonal a pivot is rounding
+    matrix = matrix + extra[:, :, None] * jnp.eye(dim, dtype=dtype)[None]
+    # Problems last: the few unknowns would leave vector units idle.
+    table = jnp.moveaxis(jnp.concatenate([matrix, right], axis=2), 0, 2)
+    size = jnp.abs(jnp.einsum("iib->ib", table[:, :dim]))
+    place = jnp.arange(dim)[:, None, None]
+
+    def eliminate(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        table, definite = carry
+        row = jax.lax.dynamic_index_in_dim(table, i, 0, keepdims=False)
+        column = jax.lax.dynamic_index_in_dim(table, i, 1, keepdims=False)
+        pivot = jax.lax.dynamic_index_in_dim(row, i, 0, keepdims=False)
+        own = jax.lax.dynamic_index_in_dim(size, i, 0, keepdims=False)
+        sound = pivot > least * own
+        row = row / jnp.where(sound, pivot, own + jnp.finfo(dtype).tiny)[None]
+        others = table - column[:, None] * row[None]
+        return jnp.where(place == i, row[None], others), definite & sound
+
+    start = (table, jnp.ones(len(right), bool))
+    # A loop, since XLA would fuse unrolled steps by computing each anew for all that follow.
+    table, definite = jax.lax.fori_loop(0, dim, eliminate, start)
+    return jnp.moveaxis(table[:, dim:], 2, 0), definite
+
+
+class Step(Protocol):
+    """A point of a large problem: its cost, and where a damped step leads from it."""
+
+    @property
+    def cost(self) -> float:
+        """The cost at the point."""
+        ...
+
+    def step(self, damping: float) -> Step:
+        """Return the point after a step with this damping."""
+        ...
 
 
 def descend(
-    model_at: ModelAt,
-    starts: np.ndarray,
-    box: Box,
-    max_iter: int,
-    rounding: np.ndarray | float = 0.0,
-) -> Descent:
-    """Go downhill from every start, at most ``max_iter`` steps; the costs never rise.
+    start: Step, max_iter: int, tol: float, rule: Damping = Damping(least=1e-10, most=1e8)
+) -> Iterator[Any]:
+    """Yield the points of a descent of one large problem; the cost falls from each to the next.
 
-    Each row has its own damping. A step is judged by the evaluation that the next one needs
-    anyway. Decreases below ``rounding`` are not waited for.
+    Ends after ``max_iter`` steps, or when one lowers the cost by less than ``tol`` of it.
     """
-    point, trial = starts.astype(np.float64), starts.astype(np.float64)
-    n_rows, dim = starts.shape
-    rounding = np.broadcast_to(rounding, n_rows)
-    cost, promised = np.full(n_rows, np.inf), np.zeros(n_rows)
-    damping, done = np.full(n_rows, _START_DAMPING), np.zeros(n_rows, bool)
-    slope = np.zeros((n_rows, dim))
-    metric, hessian = np.zeros((2, n_rows, dim, dim))
-    for count in range(max_iter + 1):
-        rows = np.flatnonzero(~done)
-        if not len(rows):
-            break
-        new = model_at(trial, rows, count)
-        if count:  # the first trial is the start itself: it tells nothing about the damping
-            damping[rows] *= _damping_factor(cost[rows] - new.cost, promised[rows])
-        better = new.cost < cost[rows]
-        good = rows[better]
-        point[good], cost[good], slope[good] = trial[good], new.cost[better], new.slope[better]
-        metric[good] = new.metric[better]
-        hessian[good] = (new.metric if new.hessian is None else new.hessian)[better]
-        here = (point[rows], slope[rows], metric[rows], hessian[rows])
-        step, promised[rows], damping[rows] = _damped_step(box, *here, damping[rows])
-        trial[rows] = box.put_inside(point[rows] + step)
-        finished = promised[rows] <= TOLERANCE * np.abs(cost[rows]) + rounding[rows]
-        done[rows] = finished | (damping[rows] > _MOST_DAMPING)
-    return Descent(point, cost, metric, done)
+    here, damping = start, rule.start
+    for _ in range(max_iter):
+        first = True
+        while damping <= rule.most:
+            trial = here.step(damping)
+            if trial.cost < here.cost:
+                break
+            damping, first = 5 * damping, False
+        else:
+            return
+        small = here.cost - trial.cost <= tol * trial.cost
+        here = trial
+        # Where less damping has just failed, it would fail again.
+        damping = max(damping / 10, rule.least) if first else damping
+        yield here
+        if small:
+            return
 
 
-def held_at_bounds(box: Box, point: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Mark parameters that are on a bound and want to leave."""
-    edge = 1e-6 * box.width
-    low = (point <= box.lower + edge) & (slope < 0)
-    high = (point >= box.upper - edge) & (slope > 0)
-    return (low | high) & ~np.array(box.periodic)
-
-
-def _damping_factor(gained: np.ndarray, promised: np.ndarray) -> np.ndarray:
+def _damping_factor(gained: Scalars, promised: Scalars) -> Scalars:
     """Less damping where the model kept its promise, more where it did not."""
-    share = gained / np.maximum(promised, np.finfo(np.float64).tiny)
-    return np.select([share > 0.75, share > 0.25, share > 0], [0.2, 0.6, 2.0], default=4.0)
+    share = gained / jnp.maximum(promised, jnp.finfo(promised.dtype).tiny)
+    conditions = [share > 0.75, share > 0.25, share > 0]
+    return jnp.select(conditions, [jnp.asarray(v, share.dtype) for v in (0.2, 0.6, 2.0)], 4.0)
 
 
-def _damped_step(
-    box: Box,
-    point: np.ndarray,
-    slope: np.ndarray,
-    metric: np.ndarray,
-    hessian: np.ndarray,
-    damping: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Solve (H + μ diag(metric)) δ = slope for each row, over the parameters free to move.
+def _choose(first: Bool[Array, " B"], new: Any, old: Any) -> Any:
+    """Take the first of two trees of arrays where told so, problem by problem."""
 
-    Returns δ, the decrease of the cost that it promises, and the damping μ, raised where it took
-    more to make the matrix positive definite.
-    """
-    held = held_at_bounds(box, point, slope)
-    # In units of the box the parameters are comparable, and a small ridge keeps directions in
-    # which nothing changes (a round pattern's angle) where they are.
-    unit = box.width * ~held
-    hessian, slope = hessian * unit[:, :, None] * unit[:, None, :], slope * unit
-    diagonal = np.einsum("bkk->bk", metric) * unit**2
-    ridge = 1e-6 * diagonal.max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
-    damping = np.maximum(damping, _LEAST_DAMPING)
-    delta, rows = np.empty_like(slope), np.arange(len(slope))
-    while len(rows):
-        extra = damping[rows, None] * (diagonal + ridge)[rows] + 1e-3 * ridge[rows] + held[rows]
-        matrix = hessian[rows] + extra[:, :, None] * np.eye(box.dim)
-        delta[rows], definite = _solve(matrix, slope[rows])
-        rows = rows[~definite & (damping[rows] <= _MOST_DAMPING)]
-        damping[rows] = np.maximum(3 * damping[rows], 0.05)
-    # At most a quarter of the box at a time: derivatives know only the neighbourhood.
-    delta *= 0.25 / np.maximum(np.abs(delta).max(axis=1, keepdims=True), 0.25)
-    curved = np.einsum("bk,bkl,bl->b", delta, hessian, delta)
-    return unit * delta, 2 * (delta * slope).sum(axis=1) - curved, damping
+    def pick(a: Array, b: Array) -> Array:
+        return jnp.where(first.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
 
-
-def _solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Solve symmetric systems by LDLᵀ, all at once; tell which are positive definite.
-
-    The solutions of the others mean nothing, but are finite.
-    """
-    n_rows, dim = right.shape
-    a, z = np.ascontiguousarray(np.moveaxis(matrix, 0, -1)), right.T.copy()
-    factor, pivot = np.zeros((dim, dim, n_rows)), np.ones((dim, n_rows))
-    definite = np.ones(n_rows, bool)
-    for i in range(dim):
-        for j in range(i):
-            known = (factor[i, :j] * factor[j, :j] * pivot[:j]).sum(axis=0)
-            factor[i, j] = (a[i, j] - known) / pivot[j]
-        own = a[i, i] - (factor[i, :i] ** 2 * pivot[:i]).sum(axis=0)
-        # Below this a pivot is made of rounding errors.
-        definite &= own > 1e-13 * np.abs(a[i, i])
-        pivot[i] = np.where(definite, own, 1)
-        z[i] -= (factor[i, :i] * z[:i]).sum(axis=0)
-    z /= pivot
-    for i in reversed(range(dim)):
-        z[i] -= (factor[i + 1 :, i] * z[i + 1 :]).sum(axis=0)
-    return z.T, definite
+    return jax.tree.map(pick, new, old)

@@ -1,58 +1,45 @@
-"""The paper's projection: the best point of a grid, then a line search along each dimension."""
+"""The paper's projection: the best point of a lattice, then a line search along each dimension."""
 
 from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
-from patternfold.learning.project.refine import Refined
-from patternfold.model.atoms import Atoms, evaluate
-from patternfold.model.manifold import warped_pixels
-from patternfold.model.transformations import AbstractTransformation
-from patternfold.numerics.chunks import map_chunks
+from patternfold.learning.distance import Distance
+from patternfold.learning.observations import Chunk
+from patternfold.learning.project.bank import Bank, choose_candidates, pool
+from patternfold.learning.project.search import CONVERGED, UNFINISHED, Found
 from patternfold.numerics.compilation import compiled
 
 _FIRST_STEP, _LAST_STEP = 1 / 16, 1e-5
 """Lengths of the first and last steps as a share of the box."""
 
 
-def line_search(
-    atoms: Atoms,
-    transformation: AbstractTransformation,
-    images: np.ndarray,
-    starts: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-    max_iter: int,
-) -> Refined:
-    """Walk along one parameter at a time, halving the steps when no walk helps any more."""
-
-    def chunk(rows: np.ndarray, lam: np.ndarray) -> tuple[Array, ...]:
-        return _search(atoms, transformation, rows, lam, x, y, max_iter)
-
-    bytes_per_row = 8 * len(x) * images.dtype.itemsize
-    lam, cost, converged = map_chunks(chunk, (images, starts), bytes_per_row)
-    return Refined(lam, cost, converged, np.zeros(len(images), bool))
-
-
 @compiled
-def _search(
-    atoms: Atoms,
-    transformation: AbstractTransformation,
-    images: Float[Array, "N n"],
-    lam: Float[Array, "N d"],
-    x: Float[Array, " n"],
-    y: Float[Array, " n"],
+def line_search(
+    chunk: Chunk,
+    start: Float[Array, "B M d"] | None,
+    bank: Bank | None,
+    distance: Distance,
     max_iter: int | Int[Array, ""],
-) -> tuple[Array, Array, Array]:
-    box = transformation.parameters
+) -> Found:
+    """Walk along one parameter at a time, halving the steps when no walk helps any more."""
+    if bank is not None:
+        pooled, roots = pool(bank, chunk.images, chunk.roots)
+        start = choose_candidates(bank, pooled, roots, 1)[:, :, 0]
+    assert start is not None
+    n_images, n_patterns, _ = start.shape
+    image = jnp.repeat(jnp.arange(n_images), n_patterns)
+    which = jnp.tile(jnp.arange(n_patterns), n_images)
+    images = chunk.images[image]
+    pixel_roots = None if chunk.roots is None else chunk.roots[image]
+    box = distance.transformation.parameters
+    lam = start.reshape(n_images * n_patterns, -1)
     width = jnp.asarray(box.width, lam.dtype)
 
-    def cost_at(lam: Float[Array, "N d"]) -> Float[Array, " N"]:
-        values = evaluate(atoms, *warped_pixels(transformation, lam, x, y))
-        return ((images - values) ** 2).sum(axis=1)
+    def cost_at(lam: Float[Array, "R d"]) -> Float[Array, " R"]:
+        return distance.squares(images, pixel_roots, lam, which)
 
     def try_step(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         lam, cost, step = carry
@@ -72,7 +59,10 @@ def _search(
         count, _, _, step = carry
         return (count < max_iter) & (step >= _LAST_STEP).any()
 
-    first = jnp.full(len(images), _FIRST_STEP, lam.dtype)
-    start = (jnp.asarray(0), lam, cost_at(lam), first)
-    _, lam, cost, step = jax.lax.while_loop(unfinished, sweep, start)
-    return lam, cost, step < _LAST_STEP
+    first = jnp.full(len(lam), _FIRST_STEP, lam.dtype)
+    carry = (jnp.asarray(0), lam, cost_at(lam), first)
+    _, lam, cost, step = jax.lax.while_loop(unfinished, sweep, carry)
+    status = jnp.where(step < _LAST_STEP, CONVERGED, UNFINISHED).astype(jnp.int8)
+    two = (n_images, n_patterns)
+    lam = box.put_inside(lam).reshape(*two, -1)
+    return Found(lam, cost.reshape(two), status.reshape(two), jnp.zeros(two, lam.dtype))

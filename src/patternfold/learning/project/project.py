@@ -9,21 +9,17 @@ from typing import Any
 import numpy as np
 
 from patternfold._validation import as_images, as_parameters, unknown_name
-from patternfold.learning.project.search import Found, Search
+from patternfold.learning.effort import Effort, as_effort
+from patternfold.learning.observations import Observations
+from patternfold.learning.project.locate import locate, locate_by_lines
+from patternfold.learning.project.search import Found
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
-from patternfold.model.manifold import render
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation, as_transformation
 from patternfold.numerics.precision import precision, working_dtype
 
 METHODS = ("levenberg-marquardt", "line-search")
-
-QUICK, THOROUGH = 6, 300
-"""Candidates per image that will do for images of the pattern, and for images of something else."""
-
-MISFIT = 0.1
-"""Share of an image's energy that a residual with structure may have and still be a match."""
 
 STATUS = {
     "converged": "The search ended at a minimum inside the box.",
@@ -34,7 +30,9 @@ STATUS = {
     "empty": "The pattern has no atoms, so that every pose is as good; the identity is given.",
     "max-iter": "The search stopped at max_iter steps; the distance may still shrink.",
 }
-"""What each status of a projection means."""
+"""What each status of a projection means, in the order of the codes in search.py."""
+
+_WORDS = np.array(list(STATUS))
 
 
 @dataclass(frozen=True)
@@ -73,13 +71,14 @@ def project(
     image_shape: tuple[int, int] | None = None,
     start: Any = None,
     method: str = "levenberg-marquardt",
+    effort: str | Effort = "normal",
     n_candidates: int | None = None,
-    max_iter: int = 30,
+    max_iter: int | None = None,
 ) -> Projection:
     """Find the point of the manifold M(p) that is nearest to each image.
 
-    The search is global: a grid over Λ gives several candidates per image, each is improved,
-    and the best end point is kept. From known λ (``start``) it is local.
+    The search is global: a bank of templates over Λ gives several candidates per image, each is
+    improved, and the best end point is kept. From known λ (``start``) it is local.
 
     Parameters
     ----------
@@ -94,16 +93,17 @@ def project(
     start : array of shape (N, d) or (N, M, d), optional
         Known λ, to be improved in their neighbourhood.
     method : {"levenberg-marquardt", "line-search"}
-        How candidates are improved; "line-search" is the paper's: from the best point of the
-        grid along each dimension in turn.
+        How candidates are improved; "line-search" is the paper's: from the best template along
+        each dimension in turn.
+    effort : {"quick", "normal", "thorough"} or Effort
+        How hard to search. "quick" is enough for images of the pattern, noisy or not; "normal"
+        searches those images again that the pattern fits badly, since images of something similar
+        have many local optima of nearly the same distance; "thorough" does so at length for all.
     n_candidates : int, optional
-        Candidates per image from the grid, besides ``start``. By default none with ``start``;
-        without it 6, enough for images of the pattern, noisy or not, and then 300 for those
-        images that it fits badly: images of something similar have many local optima of nearly
-        the same distance. Give 6 to do without this second search, which takes about twenty times
-        as long as the first.
-    max_iter : int, default=30
-        Most steps of the local search.
+        Candidates per image from the bank, in place of the effort's, and no second search. With
+        ``start``, by default none.
+    max_iter : int, optional
+        Most steps of the local search, in place of the effort's.
 
     Returns
     -------
@@ -122,40 +122,72 @@ def project(
     family = as_transformation(transformation)
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
-    twice = n_candidates is None and start is None and method != "line-search"
-    if n_candidates is None:
-        n_candidates = QUICK if start is None else 0
-    for name, value, least in (
-        ("n_candidates", n_candidates, int(start is None)),
-        ("max_iter", max_iter, 1),
-    ):
-        if not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
+    how = _effort(effort, n_candidates, max_iter, start is None)
     patterns = [pattern] if isinstance(pattern, Pattern) else list(pattern)
     if not patterns or not all(isinstance(p, Pattern) for p in patterns):
         raise TypeError(f"pattern must be a Pattern or a list of them; got {pattern!r}.")
     rows, shape = as_images(images, image_shape)
     rows = rows.astype(working_dtype(rows), copy=False)
     starts = _starts(start, len(rows), len(patterns), family.parameters, rows.dtype)
-    search = Search(family, Grid(*shape), method, n_candidates, max_iter)
     with precision(rows.dtype):
-        found = [search(p, rows, s) for p, s in zip(patterns, starts, strict=True)]
-        if twice:
-            found = [
-                _search_again(search, p, rows, f) for p, f in zip(patterns, found, strict=True)
-            ]
-    parameters, distances, status = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+        observations = Observations.put(rows, Grid(*shape))
+        found = _find(observations, patterns, family, method, how, starts, bool(n_candidates))
+    parameters, distances, status = found.lam, np.sqrt(found.square), _WORDS[found.status]
     if isinstance(pattern, Pattern):
         parameters, distances, status = parameters[:, 0], distances[:, 0], status[:, 0]
     return Projection(parameters, distances, status, family.parameters.names)
 
 
+def _find(
+    observations: Observations,
+    patterns: list[Pattern],
+    family: AbstractTransformation,
+    method: str,
+    effort: Effort,
+    start: np.ndarray | None,
+    asked: bool,
+) -> Found:
+    """Project on all patterns, those of one kind together."""
+    kinds = [(p.mother, p.dictionary) for p in patterns]
+    parts: list[Any] = [None] * len(patterns)
+    for kind in kinds:
+        alike = [m for m, other in enumerate(kinds) if other == kind and parts[m] is None]
+        if not alike:
+            continue
+        own = None if start is None else start[:, alike]
+        some = [patterns[m] for m in alike]
+        if method == "line-search":
+            found = locate_by_lines(observations, some, family, effort, own)
+        else:
+            everywhere = start is None or asked
+            found = locate(observations, some, family, effort, own, everywhere, everywhere)
+        for k, m in enumerate(alike):
+            parts[m] = Found(*(part[:, k] for part in found))
+    return Found(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
+
+
+def _effort(
+    effort: str | Effort, n_candidates: int | None, max_iter: int | None, globally: bool
+) -> Effort:
+    """Return the effort asked for, with some of it replaced."""
+    how = as_effort(effort)
+    for name, value, least in (
+        ("n_candidates", n_candidates, int(globally)),
+        ("max_iter", max_iter, 1),
+    ):
+        if value is not None and (not isinstance(value, (int, np.integer)) or value < least):
+            raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
+    if n_candidates:
+        how = replace(how, n_candidates=int(n_candidates), again=None)
+    return how if max_iter is None else replace(how, max_iter=int(max_iter))
+
+
 def _starts(
     start: Any, n_images: int, n_patterns: int, box: Box, dtype: np.dtype
-) -> list[np.ndarray | None]:
-    """Check ``start`` and split it by pattern."""
+) -> np.ndarray | None:
+    """Check ``start`` and give it the shape (N, M, d)."""
     if start is None:
-        return [None] * n_patterns
+        return None
     flat = as_parameters("start", np.reshape(start, (-1, np.shape(start)[-1])), box.names)
     if len(flat) != n_images * n_patterns:
         raise ValueError(
@@ -163,35 +195,4 @@ def _starts(
             f"each of {n_images} images"
             + (f" and {n_patterns} patterns." * (n_patterns > 1) or ".")
         )
-    flat = box.put_inside(flat).astype(dtype).reshape(n_images, n_patterns, box.dim)
-    return [flat[:, m] for m in range(n_patterns)]
-
-
-def _search_again(search: Search, pattern: Pattern, images: np.ndarray, found: Found) -> Found:
-    """Search at length for the images that the pattern does not fit."""
-    if not pattern.n_atoms:
-        return found
-    misfit = np.flatnonzero(structured_residual(search, pattern, images, found.lam) > MISFIT)
-    if not len(misfit):
-        return found
-    thorough = replace(search, n_candidates=THOROUGH)
-    again = thorough(pattern, images[misfit], found.lam[misfit])
-    better = again.distance < found.distance[misfit]
-    whole = Found(*(part.copy() for part in found))
-    for part, new in zip(whole, again, strict=True):
-        part[misfit[better]] = new[better]
-    return whole
-
-
-def structured_residual(
-    search: Search, pattern: Pattern, images: np.ndarray, lam: np.ndarray
-) -> np.ndarray:
-    """Share of each image's energy that is left over at λ, white noise not counted.
-
-    Products of neighbouring pixels, which noise leaves near 0 on average, stand for the squares.
-    """
-    rendered = render(pattern, lam, search.transformation, search.grid, check=False)
-    w = (images - rendered).reshape(-1, *search.grid.shape)
-    across, down = (w[:, :, 1:] * w[:, :, :-1]).sum((1, 2)), (w[:, 1:] * w[:, :-1]).sum((1, 2))
-    energy = (images**2).sum(axis=1)
-    return (across + down) / 2 / np.maximum(energy, np.finfo(images.dtype).tiny)
+    return box.put_inside(flat).astype(dtype).reshape(n_images, n_patterns, box.dim)

@@ -1,95 +1,138 @@
 """Local stage of the projection: batched Levenberg-Marquardt on the analytic tangents.
 
-Minimises ‖u − U_λ(p)‖² over the box Λ for many (image, start) pairs at once. A step costs one
-pass over the atoms: the derivatives at the trial point serve both to judge it and to go on from it.
-Images near the manifold take about four steps; what is not done then has a large residual, and
-goes on with the full Hessian.
+Minimises ‖u − U_λ(p)‖² over the box Λ for many rows, pairs of an image and a start, at once. Rows
+are worked on in blocks: a block ends when its rows are done. Images near the manifold take about
+four steps; what is not done then has a large residual, and goes on with the full Hessian.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-import numpy as np
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
-from patternfold.learning.project.curvature import newton_equations, normal_equations
-from patternfold.model.atoms import Atoms
-from patternfold.model.box import Box
-from patternfold.model.transformations import AbstractTransformation
-from patternfold.numerics.chunks import padded_rows
-from patternfold.numerics.least_squares import Model, descend
+from patternfold.learning.distance import Distance
+from patternfold.numerics.least_squares import Damping, Descent, Model, minimise
 
-FIRST_ORDER = 5
-"""Evaluations before second derivatives of the pattern are taken, which cost twice as much."""
-
-BLOCK_BYTES = 2**20
-"""Size of one array of a batch: the dozen that a pass over the atoms works on stay in the cache."""
+BLOCK_BYTES = {"cpu": 2**19, "gpu": 2**26, "tpu": 2**26}
+"""Size of one array of a block: on a CPU, the dozen that a pass over the atoms works on stay in the
+cache; on an accelerator, they fill it."""
 
 
-class Refined(NamedTuple):
-    """End points of the local stage, one row per (image, start) pair."""
+class Rows(NamedTuple):
+    """What a row asks for: the index of its image, of its pattern, λ, and whether it is asked."""
 
-    lam: np.ndarray
-    cost: np.ndarray
-    converged: np.ndarray
-    degenerate: np.ndarray
+    image: Int[Array, " R"]
+    pattern: Int[Array, " R"] | None
+    lam: Float[Array, "R d"]
+    wanted: Bool[Array, " R"]
+
+
+class Ends(NamedTuple):
+    """Where rows ended; ``metric`` is TᵀT there."""
+
+    lam: Float[Array, "R d"]
+    cost: Float[Array, " R"]
+    metric: Float[Array, "R d d"]
+    damping: Float[Array, " R"]
+    done: Bool[Array, " R"]
+
+
+class Pixels(NamedTuple):
+    """Images, the square roots of their pixels' weights or None, and their energies."""
+
+    images: Float[Array, "B n"]
+    roots: Float[Array, "B n"] | None
+    energies: Float[Array, " B"]
 
 
 def refine(
-    atoms: Atoms,
-    transformation: AbstractTransformation,
-    images: np.ndarray,
-    index: np.ndarray,
-    starts: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-    max_iter: int,
-) -> Refined:
-    """Refine ``starts[r]`` for image ``images[index[r]]``, for every pair r."""
-    box, dtype = transformation.parameters, starts.dtype
-    model_at = _ModelAt(atoms, transformation, images, index, x, y)
-    energy = (images.astype(np.float64) ** 2).sum(axis=1)[index]
+    distance: Distance,
+    pixels: Pixels,
+    rows: Rows,
+    first_steps: int | Array,
+    newton_steps: int | Array = 0,
+    newton: bool = False,
+) -> Ends:
+    """Improve λ of the wanted rows; the others come back as they are, at infinite cost.
+
+    ``newton`` says whether second derivatives are compiled in: ``newton_steps`` more steps are then
+    taken with them by the rows that are not done.
+    """
+    box = distance.transformation.parameters
+    dtype = rows.lam.dtype
     # Rounding of the cost itself is no progress to wait for.
-    rounding = 10 * np.finfo(dtype).eps ** 1.5 * energy
-    end = descend(model_at, starts, box, max_iter, rounding)
-    degenerate = _is_degenerate(box, end.metric)
-    return Refined(end.point.astype(dtype), end.cost.astype(dtype), end.converged, degenerate)
+    rounding = 10 * float(jnp.finfo(dtype).eps) ** 1.5 * pixels.energies
+
+    def descend(model: Callable[..., Model], rows: Rows, damping: Array | None, steps: Any) -> Ends:
+        images = pixels.images[rows.image]
+        roots = None if pixels.roots is None else pixels.roots[rows.image]
+
+        def model_at(lam: Float[Array, "r d"]) -> Model:
+            return model(images, roots, lam, rows.pattern)
+
+        end = minimise(model_at, rows.lam, box, steps, rounding[rows.image], damping=damping)
+        return _ends(end)
+
+    def first_order(rows: Rows) -> Ends:
+        return descend(distance.first_order, rows, None, first_steps)
+
+    ends = over_blocks(first_order, rows, rows.wanted, len(distance.x))
+    if not newton:
+        return ends
+
+    def second_order(pair: tuple[Rows, Ends]) -> Ends:
+        rows, ends = pair
+        return descend(distance.second_order, rows, ends.damping, newton_steps)
+
+    unfinished = rows.wanted & ~ends.done
+    again = (rows._replace(lam=ends.lam), ends)
+    return over_blocks(second_order, again, unfinished, len(distance.x), ends)
 
 
-class _ModelAt:
-    """Cost and derivatives of pairs at given λ, in batches of one fixed size."""
-
-    def __init__(
-        self,
-        atoms: Atoms,
-        transformation: AbstractTransformation,
-        images: np.ndarray,
-        index: np.ndarray,
-        x: np.ndarray,
-        y: np.ndarray,
-    ):
-        self.model = (atoms, transformation)
-        self.images, self.index, self.pixels = images, index, (x, y)
-        fitting = max(1, BLOCK_BYTES // (len(x) * images.dtype.itemsize))
-        # The size goes by the number of images, so that a few pairs more or less reuse compiled
-        # code.
-        self.size = min(2 ** (fitting.bit_length() - 1), 3 * padded_rows(max(1, len(images))))
-
-    def __call__(self, lam: np.ndarray, rows: np.ndarray, count: int) -> Model:
-        """Return the cost, Tᵀw, TᵀT and maybe half of the Hessian of the pairs ``rows``."""
-        equations = normal_equations if count < FIRST_ORDER else newton_equations
-        parts = []
-        for begin in range(0, len(rows), self.size):
-            batch = np.resize(rows[begin : begin + self.size], self.size)
-            images = self.images[self.index[batch]]
-            lam_here = lam[batch].astype(images.dtype)
-            # Nothing is waited for until all batches are under way.
-            parts.append(equations(*self.model, images, lam_here, *self.pixels))
-        whole = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Model(*(part[: len(rows)].astype(np.float64) for part in whole))
+def _ends(end: Descent) -> Ends:
+    return Ends(end.point, end.model.cost, end.model.metric, end.damping, end.done)
 
 
-def _is_degenerate(box: Box, gram: np.ndarray) -> np.ndarray:
-    """Tell whether some direction in Λ leaves the rendered pattern as it is."""
-    values = np.linalg.eigvalsh(gram * box.width[:, None] * box.width)
-    return values[:, 0] <= 1e-5 * values[:, -1]
+def over_blocks(
+    function: Callable[[Any], Ends],
+    rows: Any,
+    wanted: Bool[Array, " R"],
+    n_pixels: int,
+    otherwise: Ends | None = None,
+) -> Ends:
+    """Apply ``function`` to blocks of the wanted rows; the others keep what they have."""
+    n_rows = len(wanted)
+    size = min(block_rows(n_pixels), n_rows)
+    n_blocks = -(-n_rows // size)
+    order = jnp.argsort(~wanted, stable=True)
+    # Rows past the end fall away when results are put back.
+    order = jnp.concatenate([order, jnp.full(n_blocks * size - n_rows, n_rows, order.dtype)])
+    if otherwise is None:
+        shapes = jax.eval_shape(function, jax.tree.map(lambda a: a[:size], rows))
+        otherwise = jax.tree.map(lambda s: jnp.zeros((n_rows, *s.shape[1:]), s.dtype), shapes)
+        otherwise = otherwise._replace(cost=jnp.full(n_rows, jnp.inf, otherwise.cost.dtype))
+
+    def block(i: Array, out: Ends) -> Ends:
+        index = jax.lax.dynamic_slice_in_dim(order, i * size, size)
+        part = jax.tree.map(lambda a: a.at[index].get(mode="clip"), rows)
+        ends = function(part)
+        # A block may reach into rows that are not wanted: they keep what they have.
+        asked = wanted.at[index].get(mode="fill", fill_value=False)
+        place = jnp.where(asked, index, n_rows)
+        return jax.tree.map(lambda o, e: o.at[place].set(e, mode="drop"), out, ends)
+
+    n_wanted = (wanted.sum() + size - 1) // size
+    return jax.lax.fori_loop(0, n_wanted, block, otherwise)
+
+
+def block_rows(n_pixels: int, itemsize: int = 4) -> int:
+    """Rows per block, a power of two."""
+    fitting = max(1, BLOCK_BYTES.get(jax.default_backend(), 2**19) // (n_pixels * itemsize))
+    return 2 ** (fitting.bit_length() - 1)
+
+
+RULE = Damping()

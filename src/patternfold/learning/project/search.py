@@ -1,177 +1,231 @@
-"""The search of one projection: candidates from a grid, improved, pruned and improved again."""
+"""The search of one projection, as one stage: candidates from the bank, improved and pruned."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
-import numpy as np
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
-from patternfold.learning.project.bank import (
-    FINE_SPACING,
-    SPACING,
-    CoarseGrid,
-    coarse_candidates,
-    make_coarse_grid,
-)
-from patternfold.learning.project.line_search import line_search
-from patternfold.learning.project.refine import Refined, refine
-from patternfold.model.atoms import Atoms
+from patternfold.learning.distance import Distance
+from patternfold.learning.effort import Effort
+from patternfold.learning.observations import Chunk
+from patternfold.learning.project.bank import Bank, choose_candidates, pool
+from patternfold.learning.project.refine import Ends, Pixels, Rows, refine
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
-from patternfold.model.pattern import Pattern
-from patternfold.model.transformations import AbstractTransformation
+from patternfold.numerics.compilation import compiled
+from patternfold.numerics.least_squares import solve_definite
 
-MANY = 24
-"""With more candidates than this the grid that they come from is finer, and most are dropped
-after their first step."""
+CONVERGED, BOUND, DEGENERATE, BLANK, EMPTY, UNFINISHED = range(6)
+"""How a search ended; `STATUS` in project.py has the words, in this order."""
 
-FIRST_SHARE = 0.7
-"""Share of many candidates that goes on after the first step."""
+SAME_POSE = 0.02
+"""Ends that differ by less than this share of the box in every parameter are one."""
 
-PRUNE_STEPS = 4
-"""Most steps on part of the pixels, before the better candidates are told from the others. More
-would take second derivatives, too."""
-
-RIVAL, MANY_RIVAL = 1.5, 1.8
-"""Candidates go on that then cost at most so many times the best, of few or of many; unfinished
-searches on part of the pixels rank their ends only roughly."""
+SCORED = {"cpu": 2**24, "gpu": 2**29, "tpu": 2**29}
+"""Bytes of template scores that exist at a time."""
 
 
 class Found(NamedTuple):
-    """λ*, the distance and the status of each image."""
+    """λ*, the squared distance, how the search ended, and the misfit, by image and pattern.
 
-    lam: np.ndarray
-    distance: np.ndarray
-    status: np.ndarray
+    The misfit is the share of the image's energy that is left over, white noise not counted.
+    """
+
+    lam: Float[Array, "B M d"]
+    square: Float[Array, "B M"]
+    status: Array
+    misfit: Float[Array, "B M"]
 
 
-@dataclass(frozen=True)
-class Search:
-    """The settings of a projection, applied to one pattern at a time."""
+class Scope(NamedTuple):
+    """What is searched: the whole box, the neighbourhood of known λ, or both."""
 
-    transformation: AbstractTransformation
-    grid: Grid
-    method: str
-    n_candidates: int
-    max_iter: int
+    everywhere: Bool[Array, ""] | bool
+    start: Bool[Array, ""] | bool
 
-    @property
-    def coarse(self) -> CoarseGrid:
-        """The grid over Λ."""
-        spacing = SPACING if self.n_candidates <= MANY else FINE_SPACING
-        return make_coarse_grid(self.transformation, self.grid, spacing)
 
-    def __call__(self, pattern: Pattern, images: np.ndarray, start: np.ndarray | None) -> Found:
-        """Project all images."""
-        box, dtype = self.transformation.parameters, images.dtype
-        if not pattern.n_atoms or not len(images):
-            lam = np.tile(box.put_inside(self.transformation.identity), (len(images), 1))
-            distances = np.linalg.norm(images, axis=1)
-            return Found(lam.astype(dtype), distances, np.full(len(images), "empty", "<U10"))
-        x, y = (c.astype(dtype) for c in (self.grid.x, self.grid.y))
-        atoms = pattern.atoms(dtype)
-        candidates = np.empty((len(images), 0, box.dim), dtype)
-        if self.n_candidates:
-            count = 1 if self.method == "line-search" else self.n_candidates
-            candidates = coarse_candidates(
-                atoms, self.transformation, images, self.grid, self.coarse, count
-            ).astype(dtype)
-        if self.method == "line-search":
-            first = candidates[:, 0] if start is None else start
-            best = line_search(atoms, self.transformation, images, first, x, y, self.max_iter)
-        else:
-            best = self._descend(atoms, images, candidates, start, x, y)
-        lam = box.put_inside(best.lam)
-        return Found(lam, np.sqrt(np.maximum(best.cost, 0)), self._status(images, best))
+@partial(compiled, static_argnames=("effort", "grid", "newton"))
+def search(
+    chunk: Chunk,
+    start: Float[Array, "B M d"],
+    bank: Bank | None,
+    distance: Distance,
+    scope: Scope,
+    effort: Effort,
+    grid: Grid,
+    newton: bool,
+) -> Found:
+    """Project the images of a chunk on every pattern.
 
-    def _descend(
-        self,
-        atoms: Atoms,
-        images: np.ndarray,
-        candidates: np.ndarray,
-        start: np.ndarray | None,
-        x: np.ndarray,
-        y: np.ndarray,
-    ) -> Refined:
-        """Improve all candidates on part of the pixels, then the best of them on all."""
-        n, c, d = candidates.shape
-        index, starts = np.repeat(np.arange(n), c), candidates.reshape(-1, d)
-        if c > 1:
-            index, starts = self._prune(atoms, images, candidates, x, y)
-        if start is not None:
-            index, starts = np.append(index, np.arange(n)), np.concatenate([starts, start])
-        ends = refine(atoms, self.transformation, images, index, starts, x, y, self.max_iter)
-        order = np.lexsort((ends.cost, index))
-        best = order[np.unique(index[order], return_index=True)[1]]
-        return Refined(*(part[best] for part in ends))
+    Without a bank the search is local. Flags, not shapes, say what is searched: the same compiled
+    code serves a global search, one that also knows λ, and a local one.
+    """
+    n_patterns, n_images = len(distance.atoms.coef), len(chunk.images)
+    starts, wanted = _starts(chunk, start, bank, scope, effort)
+    count = starts.shape[2]
+    image = jnp.repeat(jnp.arange(n_images), n_patterns * count)
+    pattern = jnp.tile(jnp.repeat(jnp.arange(n_patterns), count), n_images)
+    pixels = _pixels(chunk.images, chunk.roots)
+    lam = starts.reshape(-1, starts.shape[-1])
+    rows = Rows(image, pattern if n_patterns > 1 else None, lam, wanted.reshape(-1))
+    own = distance if n_patterns > 1 else _single(distance)
+    steps = effort.max_iter
+    first = min(effort.newton_after, steps) if newton else steps
+    ends = refine(own, pixels, rows, first, steps - first, newton)
+    return _best(own, chunk, grid, rows, ends, (n_images, n_patterns, count))
 
-    def _prune(
-        self,
-        atoms: Atoms,
-        images: np.ndarray,
-        candidates: np.ndarray,
-        x: np.ndarray,
-        y: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of images and points to go on from: the better ends of short searches."""
-        some = self._sparse_pixels()
-        sparse, pixels = np.ascontiguousarray(images[:, some]), (x[some], y[some])
 
-        def improve(lam: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-            n, c, d = lam.shape
-            index = np.repeat(np.arange(n), c)
-            starts = lam.reshape(-1, d)
-            ends = refine(atoms, self.transformation, sparse, index, starts, *pixels, steps)
-            return ends.lam.reshape(n, c, d), ends.cost.reshape(n, c)
+def _starts(
+    chunk: Chunk, start: Float[Array, "B M d"], bank: Bank | None, scope: Scope, effort: Effort
+) -> tuple[Float[Array, "B M R d"], Bool[Array, "B M R"]]:
+    """Points from which to go on with all pixels, and which of them are worth it."""
+    known = jnp.broadcast_to(scope.start, (*start.shape[:2], 1))
+    known = known & (chunk.weights != 0)[:, None, None]
+    if bank is None:
+        return start[:, :, None], known
 
-        many = candidates.shape[1] > MANY
-        if many:
-            candidates, cost = improve(candidates, 1)
-            count = int(FIRST_SHARE * candidates.shape[1])
-            best = np.sort(np.argpartition(cost, count, axis=1)[:, :count], axis=1)
-            candidates = np.take_along_axis(candidates, best[..., None], axis=1)
-        lam, cost = improve(candidates, PRUNE_STEPS)
-        energy = (sparse**2).sum(axis=1)
-        limit = (MANY_RIVAL if many else RIVAL) * cost.min(axis=1) + 0.02 * energy
-        count = max(2, lam.shape[1] // 3)
-        return _best_apart(self.transformation.parameters, lam, cost, limit, count)
+    def from_bank() -> tuple[Array, Array]:
+        return _rivals(chunk, bank, effort)
 
-    def _sparse_pixels(self) -> np.ndarray:
-        """Indices of a regular subset of the pixels, enough to tell good candidates from bad."""
-        fy, fx = self.coarse.factors
-        index = np.arange(self.grid.n_pixels).reshape(self.grid.shape)
-        return index[fy // 2 :: fy, fx // 2 :: fx].ravel()
+    def nothing() -> tuple[Array, Array]:
+        return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(from_bank))
 
-    def _status(self, images: np.ndarray, best: Refined) -> np.ndarray:
-        """Describe how each search ended; the first word that applies is taken."""
-        box = self.transformation.parameters
-        edge = 1e-5 * box.width
-        on_bound = ((best.lam <= box.lower + edge) | (best.lam >= box.upper - edge)) & ~np.array(
-            box.periodic
-        )
-        conditions = [
-            ~images.any(axis=1),
-            best.degenerate,
-            ~best.converged,
-            on_bound.any(axis=1),
-        ]
-        words = ["blank", "degenerate", "max-iter", "bound"]
-        return np.select(conditions, words, default="converged").astype("<U10")
+    lam, wanted = jax.lax.cond(scope.everywhere, from_bank, nothing)
+    lam = jnp.concatenate([lam, start[:, :, None]], axis=2)
+    return lam, jnp.concatenate([wanted, known], axis=2)
+
+
+def _rivals(
+    chunk: Chunk, bank: Bank, effort: Effort
+) -> tuple[Float[Array, "B M R d"], Bool[Array, "B M R"]]:
+    """Improve the best templates on blurred images; return the better ends."""
+    n_patterns, n_shifts, n_nodes = bank.shape
+    pooled, roots = pool(bank, chunk.images, chunk.roots)
+    bytes_per_image = n_patterns * n_shifts * n_nodes * pooled.dtype.itemsize
+    at_once = max(1, SCORED.get(jax.default_backend(), 2**24) // bytes_per_image)
+    at_once = min(2 ** (at_once.bit_length() - 1), len(pooled))
+
+    def choose(part: tuple[Array, Array | None]) -> Array:
+        return choose_candidates(bank, *part, effort.n_candidates)
+
+    if len(pooled) % at_once == 0 and at_once < len(pooled):
+        split = jax.tree.map(lambda a: a.reshape(-1, at_once, a.shape[1]), (pooled, roots))
+        candidates = jax.lax.map(choose, split)
+        candidates = candidates.reshape(len(pooled), *candidates.shape[2:])
+    else:
+        candidates = choose((pooled, roots))
+    count = candidates.shape[2]
+    pixels = _pixels(pooled, roots)
+    coarse = bank.coarse if n_patterns > 1 else _single(bank.coarse)
+    image = jnp.repeat(jnp.arange(len(pooled)), n_patterns * count)
+    pattern = jnp.tile(jnp.repeat(jnp.arange(n_patterns), count), len(pooled))
+    lam = candidates.reshape(-1, candidates.shape[-1])
+    wanted = jnp.repeat(chunk.weights != 0, n_patterns * count)
+    rows = Rows(image, pattern if n_patterns > 1 else None, lam, wanted)
+    ends = refine(coarse, pixels, rows, effort.coarse_steps)
+    shape = (len(pooled), n_patterns, count)
+    limit = (effort.rival_ratio, effort.rival_share * pixels.energies[:, None])
+    box = coarse.transformation.parameters
+    return _best_apart(
+        box, ends.lam.reshape(*shape, -1), ends.cost.reshape(shape), limit, effort.n_rivals
+    )
 
 
 def _best_apart(
-    box: Box, lam: np.ndarray, cost: np.ndarray, limit: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Keep each image's best end point, and others elsewhere that cost at most ``limit``."""
-    rows, open_cost = np.arange(len(lam)), cost.copy()
-    index, starts = [], []
-    for _ in range(count):
-        best = open_cost.argmin(axis=1)
-        rival = open_cost[rows, best] <= limit
-        index.append(rows[rival])
-        starts.append(lam[rows, best][rival])
-        gap = np.abs(lam - lam[rows, best][:, None]) / box.width
-        gap = np.where(box.periodic, np.minimum(gap, 1 - gap), gap).max(axis=2)
-        open_cost[gap <= 0.02] = np.inf
-    return np.concatenate(index), np.concatenate(starts)
+    box: Box,
+    lam: Float[Array, "B M C d"],
+    cost: Float[Array, "B M C"],
+    limit: tuple[float, Array],
+    count: int,
+) -> tuple[Float[Array, "B M R d"], Bool[Array, "B M R"]]:
+    """Keep each image's best end, and others elsewhere that cost little more."""
+    width = jnp.asarray(box.width, lam.dtype).reshape(1, 1, 1, -1)
+    periodic = jnp.asarray(box.periodic).reshape(1, 1, 1, -1)
+    most = limit[0] * cost.min(axis=2) + limit[1]
+
+    def pick(open_cost: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+        best = open_cost.argmin(axis=2)[..., None]
+        least = jnp.take_along_axis(open_cost, best, axis=2)[..., 0]
+        own = jnp.take_along_axis(lam, best[..., None], axis=2)
+        gap = jnp.abs(lam - own) / width
+        gap = jnp.where(periodic, jnp.minimum(gap, 1 - gap), gap).max(axis=3)
+        closed = jnp.where(gap <= SAME_POSE, jnp.inf, open_cost)
+        return closed, (own[:, :, 0], jnp.isfinite(least) & (least <= most))
+
+    _, (picked, wanted) = jax.lax.scan(pick, cost, length=min(count, cost.shape[2]))
+    return jnp.moveaxis(picked, 0, 2), jnp.moveaxis(wanted, 0, 2)
+
+
+def _best(
+    distance: Distance,
+    chunk: Chunk,
+    grid: Grid,
+    rows: Rows,
+    ends: Ends,
+    shape: tuple[int, int, int],
+) -> Found:
+    """Keep the best end of each image and pattern, and say how it was reached."""
+    n_images, n_patterns, count = shape
+    best = ends.cost.reshape(shape).argmin(axis=2)
+    place = (jnp.arange(n_images * n_patterns) * count + best.reshape(-1)).astype(jnp.int32)
+    best_ends: Ends = jax.tree.map(lambda a: a[place], ends)
+    box = distance.transformation.parameters
+    lam = box.put_inside(best_ends.lam)
+    which = None if rows.pattern is None else rows.pattern[place]
+    status = _status(box, best_ends, (chunk.images != 0).any(axis=1)[rows.image[place]])
+    misfit = _misfit(distance, chunk, grid, rows.image[place], lam, which)
+    square = jnp.maximum(best_ends.cost, 0)
+    two = (n_images, n_patterns)
+    return Found(
+        lam.reshape(*two, -1), square.reshape(two), status.reshape(two), misfit.reshape(two)
+    )
+
+
+def _status(box: Box, ends: Ends, seen: Bool[Array, " R"]) -> Array:
+    """Describe how each search ended; the first that applies is taken."""
+    dtype = ends.lam.dtype
+    edge = 1e-5 * box.width
+    low, high, width = (
+        jnp.asarray(v, dtype)[None] for v in (box.lower + edge, box.upper - edge, box.width)
+    )
+    on_bound = ((ends.lam <= low) | (ends.lam >= high)) & ~jnp.asarray(box.periodic)[None]
+    # Degenerate: some direction in Λ leaves the rendered pattern as it is.
+    metric = ends.metric * width[:, :, None] * width[:, None, :]
+    size = jnp.sqrt((metric**2).sum(axis=(1, 2)))
+    extra = jnp.broadcast_to((-1e-5 * size - jnp.finfo(dtype).tiny)[:, None], ends.lam.shape)
+    _, definite = solve_definite(metric, extra, jnp.zeros_like(ends.lam))
+    conditions = [~seen, ~definite, ~ends.done, on_bound.any(axis=1)]
+    codes = [jnp.full((), code) for code in (BLANK, DEGENERATE, UNFINISHED, BOUND)]
+    return jnp.select(conditions, codes, jnp.full((), CONVERGED)).astype(jnp.int8)
+
+
+def _misfit(
+    distance: Distance, chunk: Chunk, grid: Grid, image: Array, lam: Array, which: Array | None
+) -> Float[Array, " R"]:
+    """Share of each image's energy that is left over at λ, white noise not counted.
+
+    Products of neighbouring pixels, which noise leaves near 0 on average, stand for the squares.
+    """
+    images = chunk.images[image]
+    w = images - distance.values(lam, which)
+    if chunk.roots is not None:
+        w, images = w * chunk.roots[image], images * chunk.roots[image]
+    w = w.reshape(-1, *grid.shape)
+    across = (w[:, :, 1:] * w[:, :, :-1]).sum(axis=(1, 2))
+    down = (w[:, 1:] * w[:, :-1]).sum(axis=(1, 2))
+    energy = (images**2).sum(axis=1)
+    return (across + down) / 2 / jnp.maximum(energy, jnp.finfo(w.dtype).tiny)
+
+
+def _pixels(images: Array, roots: Array | None) -> Pixels:
+    weighted = images if roots is None else images * roots
+    return Pixels(images, roots, (weighted**2).sum(axis=1))
+
+
+def _single(distance: Distance) -> Distance:
+    """The same with the only pattern's atoms, without their leading axis."""
+    return Distance(distance.atoms.of(0), distance.transformation, distance.x, distance.y)

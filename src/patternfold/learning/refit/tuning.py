@@ -11,94 +11,113 @@ the distances being true ones: λ follows every step.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg, special
 
+from patternfold.learning.effort import Effort
 from patternfold.learning.joint import JointProblem, JointState, cross_project
-from patternfold.learning.refit.correct import assemble
+from patternfold.learning.problem import Problem
 from patternfold.learning.schedules import AlphaSchedule, sigmoid_slopes, usual_beta
 from patternfold.model.pattern import Pattern
-from patternfold.numerics.least_squares import held_at_bounds
+from patternfold.numerics.least_squares import Damping, descend, held_at_bounds
 
-LATE = 10**6
+LAST_ITERATION = 10**6
 """An iteration by which the schedule of α has come to its end."""
-
-STEPS = 4
-"""Most steps of the projections after each step of the patterns: λ starts close by."""
 
 TOLERANCE = 1e-4
 """A step that lowers J by less than this share of it is the last one."""
 
-_START_DAMPING, _MOST_DAMPING = 0.1, 1e4
+RULE = Damping(start=0.1, least=1e-6, most=1e4)
 
 
 def tune(
-    problem: JointProblem, state: JointState, alpha: AlphaSchedule, max_iter: int
+    problem: JointProblem,
+    state: JointState,
+    alpha: AlphaSchedule,
+    effort: Effort,
+    max_iter: int,
 ) -> Iterator[JointState]:
     """Go down on J; yield those states in which no more images are misclassified than before."""
-    alpha_now, labels = alpha(LATE), problem.labels
+    labels = problem.labels
     beta = usual_beta(state.margins(labels).f, state.own_squares(labels))
-    damping, error = _START_DAMPING, smooth_error(problem, state, alpha_now, beta)
+    start = SmoothError(problem, state, alpha(LAST_ITERATION), beta, effort)
     fewest = state.errors(problem)[0]
-    for _ in range(max_iter):
+    for point in descend(start, max_iter, TOLERANCE, RULE):
+        wrong = point.state.errors(problem)[0]
+        if wrong <= fewest:
+            fewest = wrong
+            yield point.state
+
+
+@dataclass(frozen=True)
+class SmoothError:
+    """J at the patterns of a state, as a point of `descend`."""
+
+    problem: JointProblem
+    state: JointState
+    alpha: float
+    beta: float
+    effort: Effort
+
+    @cached_property
+    def cost(self) -> float:
+        """J."""
+        weights, labels = self.problem.all.weights, self.problem.labels
+        risk = special.expit(self.beta * self.state.margins(labels).f)
+        return float((weights * (self.state.own_squares(labels) + self.alpha * risk)).sum())
+
+    def step(self, damping: float) -> SmoothError:
+        """Move all patterns by a damped Gauss-Newton step; λ follows."""
         patterns = tuple(
-            _step(problem, state, m, alpha_now, beta, damping) for m in range(problem.n_classes)
+            self._moved(equations, damping, pattern)
+            for equations, pattern in zip(self._equations, self.state.patterns, strict=True)
         )
-        new = cross_project(problem, patterns, state.lam, max_iter=STEPS)
-        new_error = smooth_error(problem, new, alpha_now, beta)
-        if new_error < error:
-            small = error - new_error < TOLERANCE * error
-            state, error, damping = new, new_error, damping / 3
-            wrong = state.errors(problem)[0]
-            if wrong <= fewest:
-                fewest = wrong
-                yield state
-            if small:
-                break
-        else:
-            damping *= 4
-        if damping > _MOST_DAMPING:
-            break
+        state = cross_project(self.problem, patterns, self.effort, self.state.lam)
+        return replace(self, state=state)
 
+    @cached_property
+    def _equations(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Matrix and slope for each pattern: own images attract it, impostors push it away.
 
-def smooth_error(problem: JointProblem, state: JointState, alpha: float, beta: float) -> float:
-    """J."""
-    weights, labels = problem.all.weights, problem.labels
-    risk = special.expit(beta * state.margins(labels).f)
-    return float((weights * (state.own_squares(labels) + alpha * risk)).sum())
+        Their negative curvature is left out: the matrix takes all weights by their size.
+        """
+        labels, weights = self.problem.labels, self.problem.all.weights
+        margins = self.state.margins(labels)
+        pull = self.alpha * sigmoid_slopes(margins.f, self.beta)
+        systems = []
+        for m in range(self.problem.n_classes):
+            own, impostors = self.problem.own(m), margins.impostors(labels, m)
+            part = self.problem.classes[m].with_weights(weights[own] * (1 + pull[own]))
+            matrix, slope = self._normal(m, part, own)
+            if len(impostors):
+                size = len(part.observations.chunks[0].images)
+                taken = self.problem.all.observations.take(
+                    impostors, (weights * pull)[impostors], size
+                )
+                away = self._normal(m, replace(part, observations=taken), impostors)
+                matrix, slope = matrix + away[0], slope - away[1]
+            systems.append((matrix, slope))
+        return systems
 
+    def _normal(self, m: int, part: Problem, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Normal equations of Σ w‖u − U_λ(p^m)‖² in the atoms of p^m, over some of the images."""
+        lam = self.state.lam[index, m]
+        equations = part.equations(self.state.patterns[m], lam, "sparse", False)
+        return equations.atoms_matrix, equations.atoms_slope
 
-def _step(
-    problem: JointProblem, state: JointState, m: int, alpha: float, beta: float, damping: float
-) -> Pattern:
-    """One damped Gauss-Newton step of p^m: own images attract it, impostors push it away.
-
-    Their negative curvature is left out: the matrix takes all weights by their size.
-    """
-    labels, weights, pattern = problem.labels, problem.all.weights, state.patterns[m]
-    margins = state.margins(labels)
-    pull = alpha * sigmoid_slopes(margins.f, beta)
-    own, impostors = np.flatnonzero(labels == m), margins.impostors(labels, m)
-    matrix, slope = _normal(problem, state, m, own, weights[own] * (1 + pull[own]))
-    if len(impostors):
-        away = _normal(problem, state, m, impostors, (weights * pull)[impostors])
-        matrix, slope = matrix + away[0], slope - away[1]
-    gamma, box = pattern.gamma, problem.all.atom_box
-    by_atom = slope.reshape(len(gamma), -1)
-    held = np.pad(held_at_bounds(box, gamma, by_atom[:, :-1]), ((0, 0), (0, 1))).ravel()
-    diagonal = np.diag(matrix)
-    matrix = matrix + np.diag(damping * diagonal + 1e-9 * diagonal.max())
-    matrix[held], matrix[:, held], slope[held] = 0, 0, 0
-    matrix[held, held] = 1
-    step = linalg.solve(matrix, slope, assume_a="pos").reshape(len(gamma), -1)
-    return pattern.replace(pattern.coef + step[:, -1], box.put_inside(gamma + step[:, :-1]))
-
-
-def _normal(
-    problem: JointProblem, state: JointState, m: int, index: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Normal equations of Σ w‖u − U_λ(p^m)‖² in the atoms of p^m, over some of the images."""
-    part, index = problem.filled_part(index, weights)
-    normal = assemble(state.patterns[m], state.lam[index, m], part.sparse_data)
-    return normal.atoms, normal.atoms_slope
+    def _moved(
+        self, equations: tuple[np.ndarray, np.ndarray], damping: float, pattern: Pattern
+    ) -> Pattern:
+        matrix, slope = equations[0].copy(), equations[1].copy()
+        gamma, box = pattern.gamma, self.problem.all.atom_box
+        by_atom = slope.reshape(len(gamma), -1)
+        held = np.pad(held_at_bounds(box, gamma, by_atom[:, :-1]), ((0, 0), (0, 1))).ravel()
+        diagonal = np.diag(matrix)
+        matrix = matrix + np.diag(damping * diagonal + 1e-9 * diagonal.max())
+        matrix[held], matrix[:, held], slope[held] = 0, 0, 0
+        matrix[held, held] = 1
+        step = linalg.solve(matrix, slope, assume_a="pos").reshape(len(gamma), -1)
+        return pattern.replace(pattern.coef + step[:, -1], box.put_inside(gamma + step[:, :-1]))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
-import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from patternfold.model.grid import Grid
+from patternfold.learning.distance import Distance
+from patternfold.learning.observations import Chunk, Observations
 from patternfold.model.manifold import warped_pixels
-from patternfold.model.transformations import AbstractTransformation
-
-_warped_pixels = jax.jit(warped_pixels)
+from patternfold.numerics.compilation import compiled
 
 
 class Points(NamedTuple):
@@ -28,52 +29,66 @@ class Points(NamedTuple):
     sizes: np.ndarray
 
 
-def pull_back(
-    residuals: np.ndarray,
-    weights: np.ndarray,
-    lam: np.ndarray,
-    transformation: AbstractTransformation,
-    grid: Grid,
-) -> Points:
+def pull_back(observations: Observations, lam: np.ndarray, distance: Distance) -> Points:
     """Carry the pixels of all residual images to the pattern's frame."""
-    dtype = residuals.dtype
-    x, y = _warped_pixels(transformation, lam, grid.x.astype(dtype), grid.y.astype(dtype))
-    per_pixel = np.broadcast_to(weights.astype(dtype)[:, None], residuals.shape)
-    return Points(
-        np.asarray(x).ravel(),
-        np.asarray(y).ravel(),
-        (residuals * per_pixel).ravel(),
-        per_pixel.ravel(),
-        np.abs(per_pixel).ravel(),
-    )
+    parts = observations.map(partial(_pulled_back, distance=distance), lam)
+    return Points(*(part.reshape(-1) for part in parts))
 
 
-def gather(points: Points, cell: float, half_width: float) -> tuple[Points, int]:
-    """Share the points among the nodes of a square grid, bilinearly.
+def gather(
+    observations: Observations,
+    lam: np.ndarray,
+    distance: Distance,
+    cell: float,
+    half_width: float,
+) -> tuple[Points, int]:
+    """Share the pixels of all residual images among the nodes of a square grid, bilinearly.
 
-    Returns the nodes as points, in row-major order, and the number of nodes along a side.
-    Points outside the square are left out.
+    Returns the nodes as points, in row-major order, and the number of nodes along a side. Pixels
+    outside the square are left out.
     """
     side = 2 * round(half_width / cell) + 1
-    column = points.x / cell + (side - 1) / 2
-    row = points.y / cell + (side - 1) / 2
+    dtype = observations.dtype
+    stage = partial(_splat, distance=distance, cell=np.asarray(cell, dtype), side=side)
+    sums = observations.total(stage, lam)
+    axis = (np.arange(side) - (side - 1) / 2) * cell
+    places = np.tile(axis, side), np.repeat(axis, side)
+    return Points(*(np.asarray(a, dtype) for a in (*places, *sums))), side
+
+
+def residual_points(
+    chunk: Chunk, lam: Float[Array, "B d"], distance: Distance
+) -> tuple[Array, Array, Array, Array]:
+    """Place, w·v and w of every pixel of a chunk, shape (B, n) each."""
+    x, y = warped_pixels(distance.transformation, lam, distance.x, distance.y)
+    weights = jnp.broadcast_to(chunk.weights[:, None], chunk.images.shape)
+    if chunk.roots is not None:
+        weights = weights * chunk.roots**2
+    return x, y, weights * (chunk.images - distance.values(lam)), weights
+
+
+@compiled
+def _pulled_back(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> tuple[Any, ...]:
+    x, y, weighted, weights = residual_points(chunk, lam, distance)
+    return x, y, weighted, weights, jnp.abs(weights)
+
+
+@partial(compiled, static_argnames="side")
+def _splat(
+    chunk: Chunk, lam: Float[Array, "B d"], distance: Distance, cell: Array, side: int
+) -> tuple[Float[Array, " m"], ...]:
+    """Σ of w·v, w and |w| at each node."""
+    x, y, weighted, weights = residual_points(chunk, lam, distance)
+    column, row = x / cell + (side - 1) / 2, y / cell + (side - 1) / 2
     inside = (column >= 0) & (column < side - 1) & (row >= 0) & (row < side - 1)
-    column, row = column[inside], row[inside]
-    left, top = column.astype(np.int64), row.astype(np.int64)
+    left, top = jnp.floor(column), jnp.floor(row)
     right_share, low_share = column - left, row - top
-    sums = np.zeros((3, side * side))
+    first = jnp.where(inside, top * side + left, 0).astype(jnp.int32)
+    values = jnp.stack([weighted, weights, jnp.abs(weights)], axis=-1)
+    values = jnp.where(inside[..., None], values, 0).reshape(-1, 3)
+    sums = jnp.zeros((side * side, 3), x.dtype)
     for i, share_y in ((0, 1 - low_share), (1, low_share)):
         for j, share_x in ((0, 1 - right_share), (1, right_share)):
-            node, share = (top + i) * side + left + j, share_y * share_x
-            for total, values in zip(sums, points[2:], strict=True):
-                total += np.bincount(node, share * values[inside], side * side)
-    axis = (np.arange(side) - (side - 1) / 2) * cell
-    dtype = points.x.dtype
-    return (
-        Points(
-            np.tile(axis, side).astype(dtype),
-            np.repeat(axis, side).astype(dtype),
-            *sums.astype(dtype),
-        ),
-        side,
-    )
+            share = (share_y * share_x).reshape(-1, 1)
+            sums = sums.at[first.reshape(-1) + i * side + j].add(share * values)
+    return sums[:, 0], sums[:, 1], sums[:, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,98 +10,134 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from patternfold.learning.objectives import frozen_gain, tangent_model
-from patternfold.learning.select.points import Points
-from patternfold.model.atoms import atom_derivatives
+from patternfold.learning.distance import Distance
+from patternfold.learning.objectives import (
+    FrozenSums,
+    frozen_model,
+    frozen_sums,
+    tangent_model,
+)
+from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.select.points import Points, residual_points
+from patternfold.model.atoms import AtomFamily
 from patternfold.model.box import Box
-from patternfold.model.dictionaries import AbstractDictionary
-from patternfold.model.mothers import AbstractMother
-from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.compilation import compiled
-from patternfold.numerics.least_squares import Model, descend
+from patternfold.numerics.least_squares import Model, advance, begin, minimise
 
 
 def refine_frozen(
-    gamma: np.ndarray,
-    points: Points,
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
-    box: Box,
-    max_iter: int,
+    gamma: np.ndarray, points: Points, family: AtomFamily, box: Box, max_iter: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Climb to the nearest maximum of the gain in Ẽ from each row of ``gamma``, all at once.
 
     Returns γ (S, s), the coefficients c (S,) and the gains (S,).
     """
-    dtype = points.x.dtype
-    components = (mother, dictionary)
-
-    def model_at(gamma: np.ndarray, rows: np.ndarray, count: int) -> Model:
-        # All rows, done or not, keep the shape that is compiled.
-        out = _frozen_model(*components, gamma.astype(dtype), Points(*points))
-        gain, _, slope, matrix = (np.asarray(part, np.float64)[rows] for part in out)
-        return Model(-gain, slope, matrix)
-
-    end = descend(model_at, box.put_inside(gamma), box, max_iter)
-    gain, coef, *_ = _frozen_model(*components, end.point.astype(dtype), Points(*points))
-    return end.point, np.asarray(coef, np.float64), np.asarray(gain, np.float64)
+    start = box.put_inside(gamma).astype(points.x.dtype)
+    found = _climb(start, points, family, box, np.asarray(max_iter))
+    gamma, coef, gain = (np.asarray(part, np.float64) for part in found)
+    return box.put_inside(gamma), coef, gain
 
 
 @compiled
-def _frozen_model(
-    mother: AbstractMother, dictionary: AbstractDictionary, gamma: Float[Array, "S s"], points: Any
-) -> tuple[Float[Array, " S"], Float[Array, " S"], Float[Array, "S s"], Float[Array, "S s s"]]:
-    """Gain in Ẽ, coefficient, slope and Gauss-Newton matrix, the coefficient eliminated.
+def _climb(
+    gamma: Float[Array, "S s"], points: Points, family: AtomFamily, box: Box, max_iter: Array
+) -> tuple[Array, Array, Array]:
+    places = tuple(jnp.asarray(part) for part in points[:4])
 
-    Signed weights enter the gain and its slope as they are and the matrix by their size.
-    """
-    size = points.sizes
+    def model_at(gamma: Float[Array, "S s"]) -> Model:
+        return frozen_model(frozen_sums(family, gamma, *places))[0]
 
-    def model(gamma: Float[Array, " s"]) -> tuple[Array, Array, Array, Array]:
-        phi, columns = atom_derivatives(mother, dictionary, gamma, points.x, points.y)
-        columns = jnp.stack(columns)
-        gain, coef = frozen_gain(phi, points.weighted, points.weights, size)
-        slope = coef * (columns @ (points.weighted - coef * points.weights * phi))
-        along, energy = columns @ (size * phi), (size * phi**2).sum()
-        matrix = (columns * size[None]) @ columns.T
-        matrix = matrix - along[:, None] * along[None] / (energy + jnp.finfo(phi.dtype).tiny)
-        return gain, coef, slope, coef**2 * matrix
+    end = minimise(model_at, gamma, box, max_iter)
+    coef = frozen_model(frozen_sums(family, end.point, *places))[1]
+    return end.point, coef, -end.model.cost
 
-    return jax.vmap(model)(gamma)
+
+def refine_frozen_on_pixels(
+    gamma: np.ndarray,
+    observations: Observations,
+    lam: np.ndarray,
+    distance: Distance,
+    box: Box,
+    max_iter: int,
+) -> tuple[np.ndarray, float]:
+    """Climb from one γ on the pixels themselves, where gathering them on nodes blurs too much."""
+
+    def sums_at(gamma: np.ndarray) -> FrozenSums:
+        return observations.total(partial(_pixel_sums, gamma=gamma, distance=distance), lam)
+
+    def model_at(gamma: np.ndarray) -> Any:
+        return _frozen_model(_like(sums_at(gamma), gamma))[0]
+
+    start = box.put_inside(gamma)[None].astype(observations.dtype)
+    point = _descend(model_at, start, box, max_iter)
+    coef = _frozen_model(_like(sums_at(point), point))[1]
+    return np.asarray(point[0], np.float64), float(coef[0])
+
+
+@compiled
+def _pixel_sums(
+    chunk: Chunk, lam: Float[Array, "B d"], gamma: Float[Array, "1 s"], distance: Distance
+) -> FrozenSums:
+    points = (part.reshape(-1) for part in residual_points(chunk, lam, distance))
+    return frozen_sums(distance.atoms.family, gamma, *points)
+
+
+_frozen_model = compiled(frozen_model)
 
 
 def refine_tangent(
     gamma: np.ndarray,
     coef: float,
-    residuals: np.ndarray,
-    base_gradient: tuple[np.ndarray, np.ndarray],
+    observations: Observations,
     lam: np.ndarray,
-    weights: np.ndarray,
-    transformation: AbstractTransformation,
-    pixels: tuple[np.ndarray, np.ndarray],
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
+    distance: Distance,
     box: Box,
     max_iter: int = 8,
 ) -> tuple[np.ndarray, float]:
-    """Descend on Ê over (γ, c), as line 9 of Algorithm 1; ``pixels`` are x and y."""
-    dtype = residuals.dtype
-    data = (residuals, *base_gradient, lam, weights.astype(dtype), *pixels)
-    components = (mother, dictionary, transformation)
+    """Descend on Ê over (γ, c), as line 9 of Algorithm 1; ``distance`` is that to p_{j-1}."""
     # The coefficient may grow or change sign within reason: where signed weights outweigh, Ê is
-    # unbounded in it.
-    reach = 4 * abs(coef) + float(np.finfo(dtype).tiny)
+    # unbounded in it. In units of its start it has the same bounds for every atom.
+    unit = abs(coef) + float(np.finfo(observations.dtype).tiny)
     names = [name for name, periodic in zip(box.names, box.periodic, strict=True) if periodic]
-    both = Box((*box.names, "coef"), (*box.lower, -reach), (*box.upper, reach), periodic=names)
+    both = Box((*box.names, "coef"), (*box.lower, -4.0), (*box.upper, 4.0), periodic=names)
 
-    def model_at(atom: np.ndarray, rows: np.ndarray, count: int) -> Model:
-        model = _tangent_model(*components, atom[0].astype(dtype), *data)
-        error, slope, matrix = (np.asarray(part, np.float64)[None] for part in model)
-        return Model(error, slope, matrix)
+    def model_at(atom: np.ndarray) -> Any:
+        stage = partial(_tangent_model, atom=atom, unit=np.asarray(unit, atom.dtype), base=distance)
+        return _like(observations.total(stage, lam), atom)
 
-    start = np.append(box.put_inside(gamma), coef)[None]
-    atom = descend(model_at, start, both, max_iter).point[0]
-    return atom[:-1], float(atom[-1])
+    start = np.append(box.put_inside(gamma), coef / unit)[None].astype(observations.dtype)
+    atom = np.asarray(_descend(model_at, start, both, max_iter)[0], np.float64)
+    return box.put_inside(atom[:-1]), float(atom[-1]) * unit
 
 
-_tangent_model = compiled(tangent_model)
+@compiled
+def _tangent_model(
+    chunk: Chunk, lam: Float[Array, "B d"], atom: Float[Array, "1 a"], unit: Array, base: Distance
+) -> Model:
+    units = jnp.ones_like(atom[0]).at[-1].set(unit)
+    model = tangent_model(chunk, lam, atom * units[None], base)
+    matrix = model.metric * units[None, :, None] * units[None, None, :]
+    return Model(model.cost, model.slope * units[None], matrix)
+
+
+def _descend(model_at: Any, start: np.ndarray, box: Box, max_iter: int) -> np.ndarray:
+    """The solver's loop for one atom, the model being a sum over chunks of images."""
+    state, trial = None, start
+    for _ in range(max_iter + 1):
+        model = model_at(trial)
+        if state is None:
+            state = begin(jnp.asarray(start), model)
+        state = _advance(state, model, box)
+        if bool(state.done[0]):
+            break
+        trial = np.asarray(state.trial)
+    assert state is not None
+    return np.asarray(state.point)
+
+
+_advance = compiled(advance)
+
+
+def _like(sums: Any, array: np.ndarray) -> Any:
+    """Sums, which were added in float64, in the precision of an array."""
+    return jax.tree.map(lambda part: part.astype(array.dtype), sums)

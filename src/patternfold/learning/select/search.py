@@ -10,16 +10,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import scipy.fft
 
 from patternfold.learning.objectives import SOUND
 from patternfold.learning.select.points import Points
-from patternfold.model.atoms import evaluate_atom
-from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
-from patternfold.model.mothers import AbstractMother, AbstractRadialMother
-from patternfold.numerics.compilation import compiled
+from patternfold.model.atoms import AtomFamily, evaluate_each
+from patternfold.model.dictionaries import AtomDictionary
+from patternfold.model.mothers import AbstractRadialMother
 
 fft: Any = scipy.fft  # its own annotations do not fit what it returns
 
@@ -27,7 +25,6 @@ MOST_ELONGATED = 6
 """Largest ratio of the widths of an atom that is tried."""
 
 N_WIDTHS, N_ANGLES = 6, 8
-_evaluate_atoms = compiled(jax.vmap(evaluate_atom, in_axes=(None, None, 0, None, None)))
 
 
 class Shapes(NamedTuple):
@@ -42,17 +39,17 @@ class Shapes(NamedTuple):
 def search_atoms(
     points: Points,
     side: int,
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
+    family: AtomFamily,
     n_candidates: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return γ of the most promising atoms, best first, for points gathered on a square grid."""
+    dictionary = family.dictionary
     if not isinstance(dictionary, AtomDictionary):
-        return _search_samples(points, mother, dictionary, n_candidates, rng)
+        return _search_samples(points, family, n_candidates, rng)
     cell = float(points.x[1] - points.x[0])
     box = dictionary.parameters
-    shapes = _shapes(mother, dictionary, side, cell, points.x.dtype.name)
+    shapes = _shapes(family, side, cell, points.x.dtype.name)
     gains = _gains(points, side, shapes)
     best_shape = gains.argmax(axis=0)
     gain = np.take_along_axis(gains, best_shape[None], axis=0)[0].reshape(side, side)
@@ -106,39 +103,36 @@ def shapes_at_origin(
 
 
 @lru_cache(maxsize=16)
-def _shapes(
-    mother: AbstractMother, dictionary: AtomDictionary, side: int, cell: float, dtype: str
-) -> Shapes:
+def _shapes(family: AtomFamily, side: int, cell: float, dtype: str) -> Shapes:
     """Spectra of all shapes: widths in geometric steps, angles in even ones."""
-    box = dictionary.parameters
+    box = family.dictionary.parameters
     narrow = max(box.lower[3], box.lower[4], cell)
     wide = min(box.upper[3], box.upper[4], 0.8)
     widths = np.geomspace(narrow, max(narrow, wide), N_WIDTHS)
-    radial = isinstance(mother, AbstractRadialMother)
+    radial = isinstance(family.mother, AbstractRadialMother)
     gamma = shapes_at_origin(widths, N_ANGLES, radial, MOST_ELONGATED)
     size = fft.next_fast_len(2 * side, real=True)
     # Offsets in the order of the FFT, negative ones at the end.
     offsets = cell * np.fft.fftfreq(size, 1 / size)
     x, y = np.tile(offsets, size).astype(dtype), np.repeat(offsets, size).astype(dtype)
-    phi = np.asarray(_evaluate_atoms(mother, dictionary, gamma.astype(dtype), x, y))
+    phi = np.asarray(evaluate_each(family, gamma.astype(dtype), x, y))
     phi = phi.reshape(-1, size, size)
     return Shapes(gamma, fft.rfft2(phi, workers=2), fft.rfft2(phi**2, workers=2), size)
 
 
 def _search_samples(
     points: Points,
-    mother: AbstractMother,
-    dictionary: AbstractDictionary,
+    family: AtomFamily,
     n_candidates: int,
     rng: np.random.Generator,
     n_samples: int = 4096,
 ) -> np.ndarray:
     """Score atoms drawn from the box of a dictionary of the user's own."""
-    gamma = dictionary.parameters.sample(rng, n_samples)
+    gamma = family.dictionary.parameters.sample(rng, n_samples)
     gains = np.empty(n_samples)
     for part in np.array_split(np.arange(n_samples), 32):
         rows = gamma[part].astype(points.x.dtype)
-        phi = np.asarray(_evaluate_atoms(mother, dictionary, rows, points.x, points.y))
+        phi = np.asarray(evaluate_each(family, rows, points.x, points.y))
         along, energy = phi @ points.weighted, phi**2 @ points.weights
         sound = energy > SOUND * (phi**2 @ points.sizes)
         gains[part] = np.where(sound, along**2 / np.maximum(energy, 1e-30), 0)

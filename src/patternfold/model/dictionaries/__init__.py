@@ -44,6 +44,10 @@ class AbstractDictionary(eqx.Module):
     def check(self, gamma: np.ndarray) -> None:
         """Refuse atom parameters for which b(γ, ·) is no bijection."""
 
+    def blurred(self, coef: Any, gamma: Any, width: Any) -> tuple[Any, Any] | None:
+        """Return the atoms blurred by exp(−r²/width²), or None where no closed form is known."""
+        return None
+
 
 class AtomDictionary(AbstractDictionary):
     """Rotation, translation and anisotropic scaling of the mother function, eq. DictModel.
@@ -82,6 +86,13 @@ class AtomDictionary(AbstractDictionary):
         du = [v * (sigma_y / sigma_x), -ux * one, -uy * one, -u / sigma_x, zero]
         dv = [-u * (sigma_x / sigma_y), -vx * one, -vy * one, zero, -v / sigma_y]
         return du, dv
+
+    def blurred(self, coef: Any, gamma: Any, width: Any) -> tuple[Any, Any] | None:
+        """σ² becomes σ² + width²: exact for Gaussians, near enough for other bumps."""
+        sigma = gamma[..., 3:]
+        wider = jnp.sqrt(sigma**2 + width**2)
+        coef = coef * (sigma / wider).prod(axis=-1)
+        return coef, jnp.concatenate([gamma[..., :3], wider], axis=-1)
 
     def check(self, gamma: np.ndarray) -> None:
         """Refuse widths σ ≤ 0."""

@@ -1,0 +1,93 @@
+"""Options that the estimators share: checked, and turned into what the learning loops take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from patternfold._validation import unknown_name
+from patternfold.learning.observations import Observations
+from patternfold.learning.pats import PROJECTIONS
+from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.select.solvers import SOLVERS, check_solver_options, require_solvable
+from patternfold.learning.state import Progress
+from patternfold.model.atoms import AtomFamily
+from patternfold.model.dictionaries import as_dictionary
+from patternfold.model.grid import Grid
+from patternfold.model.mothers import as_mother
+from patternfold.model.transformations import as_transformation
+
+REFITS = ("all", "coefficients", None)
+REFERENCES = ("centroid", "farthest")
+
+
+def check_counts(estimator: Any, least: dict[str, int]) -> None:
+    """Refuse options that are no integers of at least so much."""
+    for name, bound in least.items():
+        value = getattr(estimator, name)
+        if not isinstance(value, (int, np.integer)) or value < bound:
+            raise ValueError(f"{name}={value!r} must be an integer of at least {bound}.")
+
+
+def check_learning(estimator: Any) -> None:
+    """Check the options of atom selection."""
+    for name, known in (("solver", SOLVERS), ("projection", PROJECTIONS)):
+        if getattr(estimator, name) not in known:
+            raise unknown_name(name, getattr(estimator, name), known)
+    if estimator.refit not in REFITS:
+        raise ValueError(f"refit={estimator.refit!r} must be 'all', 'coefficients' or None.")
+    reference = estimator.reference
+    if isinstance(reference, str) and reference not in REFERENCES:
+        raise unknown_name("reference", reference, REFERENCES)
+    check_counts(estimator, {"n_starts": 1, "n_exchanges": 0})
+    family = family_of(estimator)
+    require_solvable(estimator.solver, family.mother, family.dictionary)
+    check_solver_options(estimator.solver, estimator.solver_options)
+
+
+def family_of(estimator: Any) -> AtomFamily:
+    """What the estimator's atoms are made of."""
+    return AtomFamily(as_mother(estimator.mother), as_dictionary(estimator.dictionary))
+
+
+def transformation_of(estimator: Any) -> Any:
+    """The estimator's transformation on its bounds."""
+    return as_transformation(estimator.transformation).with_bounds(estimator.bounds or {})
+
+
+def make_problem(estimator: Any, images: np.ndarray, weights: np.ndarray) -> Problem:
+    """Put the images to learn from on the devices, and add the model's components."""
+    observations = Observations.put(images, Grid(*estimator.image_shape_), weights)
+    return Problem(observations, transformation_of(estimator), family_of(estimator))
+
+
+def make_settings(estimator: Any, n_atoms: int, tol: float, seed: int) -> Settings:
+    """How a pattern is learned."""
+    return Settings(
+        n_atoms=n_atoms,
+        tol=tol,
+        tangent_refinement=estimator.tangent_refinement,
+        refit=estimator.refit,
+        projection=estimator.projection,
+        n_starts=int(estimator.n_starts),
+        n_exchanges=int(estimator.n_exchanges),
+        stop_on_increase=estimator.refit is None,
+        seed=seed,
+        solver=estimator.solver,
+        solver_options=estimator.solver_options,
+    )
+
+
+def make_callback(estimator: Any) -> Callable[[Progress], object] | None:
+    """Return the user's callback, which also prints where the estimator is verbose."""
+    if not estimator.verbose:
+        return estimator.callback
+
+    def tell(progress: Progress) -> object:
+        print(progress, file=sys.stderr, flush=True)
+        return estimator.callback(progress) if estimator.callback is not None else None
+
+    return tell

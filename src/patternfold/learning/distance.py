@@ -1,0 +1,182 @@
+"""E of single images: the squared distance ‖u − U_λ(p)‖² and its derivatives in λ.
+
+Half of its Hessian is TᵀT − Σ w ∂²U_λ(p)/∂λ². Gauss-Newton drops the second part, which is right
+for images near the manifold; but where the residual w is large, it makes the difference between
+ten steps and a hundred.
+
+Pixels count by their weights, whose square roots multiply residuals and tangents: the place where a
+loss other than the squared one reweights them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from patternfold.model.atoms import Atoms, Points, evaluate, evaluate_field
+from patternfold.model.manifold import warped_pixels
+from patternfold.model.transformations import (
+    AbstractAffineTransformation,
+    AbstractTransformation,
+)
+from patternfold.numerics.least_squares import Model
+
+Image = Float[Array, " n"]
+Batch = Float[Array, "B n"]
+Field = tuple[Points, Points, Points, Points, Points, Points]
+"""p, its gradient (p_x, p_y) and its second derivatives (p_xx, p_xy, p_yy)."""
+
+
+class Distance(eqx.Module):
+    """‖u − U_λ(p)‖² over rows of images and λ, for one pattern or for several.
+
+    With several patterns the atoms have a leading axis, and ``which`` names the pattern of a row.
+    """
+
+    atoms: Atoms
+    transformation: AbstractTransformation
+    x: Image
+    y: Image
+
+    def values(self, lam: Float[Array, "B d"], which: Int[Array, " B"] | None = None) -> Batch:
+        """U_λ(p) of each row."""
+        return self._over_atoms(evaluate, lam, which)
+
+    def squares(
+        self,
+        images: Batch,
+        roots: Batch | None,
+        lam: Float[Array, "B d"],
+        which: Int[Array, " B"] | None = None,
+    ) -> Float[Array, " B"]:
+        """‖u − U_λ(p)‖² of each row."""
+        w = images - self.values(lam, which)
+        return ((w if roots is None else w * roots) ** 2).sum(axis=1)
+
+    def first_order(
+        self,
+        images: Batch,
+        roots: Batch | None,
+        lam: Float[Array, "B d"],
+        which: Int[Array, " B"] | None = None,
+    ) -> Model:
+        """‖w‖² with w = u − U_λ(p), Tᵀw and TᵀT."""
+        # Without the barrier XLA computes the sums over atoms anew for each product.
+        field = jax.lax.optimization_barrier(self._over_atoms(evaluate_field, lam, which))
+        value, along_x, along_y = field
+        w = images - value
+        if roots is not None:
+            w, along_x, along_y = w * roots, along_x * roots, along_y * roots
+        products = jax.vmap(self.transformation.tangent_products, (0, None, None, 0, 0, 0))
+        metric, slope = products(lam, self.x, self.y, along_x, along_y, w)
+        return Model((w**2).sum(axis=1), slope, metric)
+
+    def second_order(
+        self,
+        images: Batch,
+        roots: Batch | None,
+        lam: Float[Array, "B d"],
+        which: Int[Array, " B"] | None = None,
+    ) -> Model:
+        """‖w‖², Tᵀw, TᵀT and half of the Hessian of ‖w‖²."""
+        field = jax.lax.optimization_barrier(self._over_atoms(second_order_field, lam, which))
+        w = images - field[0]
+        if roots is not None:
+            w, field = w * roots, tuple(part * roots for part in field)
+        if isinstance(self.transformation, AbstractAffineTransformation):
+            second_order = partial(_affine_second_order, self.transformation)
+        else:
+            second_order = partial(_second_order, self.transformation)
+        products = jax.vmap(second_order, in_axes=(0, None, None, 0, 0))
+        return Model((w**2).sum(axis=1), *products(lam, self.x, self.y, field, w))
+
+    def _over_atoms(
+        self,
+        function: Callable[[Atoms, Points, Points], Any],
+        lam: Float[Array, "B d"],
+        which: Int[Array, " B"] | None,
+    ) -> Any:
+        """Evaluate a sum of atoms at the warped pixels of every row."""
+        warped = warped_pixels(self.transformation, lam, self.x, self.y)
+        if which is None:
+            return function(self.atoms, *warped)
+        own = self.atoms.of(which)
+        axes = Atoms(0, 0, None, None)  # pyright: ignore[reportArgumentType]
+        return jax.vmap(function, in_axes=(axes, 0, 0))(own, *warped)
+
+
+def second_order_field(atoms: Atoms, x: Points, y: Points) -> Field:
+    """p and its first and second derivatives in one pass over the atoms."""
+    zero, one = jnp.zeros_like(x), jnp.ones_like(x)
+
+    def add(j: Int[Array, ""], totals: Field) -> Field:
+        def first_order(x: Points, y: Points) -> tuple[Points, Points, Points]:
+            return atoms.family.field(atoms.gamma[j], x, y)
+
+        (p, px, py), (_, pxx, pxy) = jax.jvp(first_order, (x, y), (one, zero))
+        pyy = jax.jvp(first_order, (x, y), (zero, one))[1][2]
+        parts = (p, px, py, pxx, pxy, pyy)
+        a, b, c, d, e, f = (t + atoms.coef[j] * q for t, q in zip(totals, parts, strict=True))
+        return a, b, c, d, e, f
+
+    return jax.lax.fori_loop(0, atoms.count, add, (zero,) * 6)
+
+
+def _affine_second_order(
+    transformation: AbstractAffineTransformation,
+    lam: Float[Array, " d"],
+    x: Image,
+    y: Image,
+    field: Field,
+    w: Image,
+) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, "d d"]]:
+    """Return Tᵀw, TᵀT and half of the Hessian from moments, as ``tangent_products`` does."""
+    _, px, py, pxx, pxy, pyy = field
+    e = jnp.stack([x, y, jnp.ones_like(x)])
+    monomials = jnp.stack([x * x, x * y, x, y * y, y, jnp.ones_like(x)])
+    place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+
+    def moments(xx: Image, xy: Image, yy: Image) -> Float[Array, "6 6"]:
+        # One product at a time: XLA's CPU backend is slow at stacking images it has to compute.
+        a, b, c = ((monomials @ image)[place] for image in (xx, xy, yy))
+        return jnp.block([[a, b], [b, c]])
+
+    def entries(lam: Float[Array, " d"]) -> Float[Array, " 6"]:
+        return transformation.matrix(lam).reshape(6)
+
+    slopes = jax.jacfwd(entries)(lam)
+    along_w = jnp.concatenate([e @ (px * w), e @ (py * w)])
+    metric = slopes.T @ moments(px * px, px * py, py * py) @ slopes
+    bend = slopes.T @ moments(w * pxx, w * pxy, w * pyy) @ slopes
+    turn = jnp.tensordot(along_w, jax.jacfwd(jax.jacfwd(entries))(lam), axes=1)
+    return along_w @ slopes, metric, metric - bend - turn
+
+
+def _second_order(
+    transformation: AbstractTransformation,
+    lam: Float[Array, " d"],
+    x: Image,
+    y: Image,
+    field: Field,
+    w: Image,
+) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, "d d"]]:
+    """Return Tᵀw, TᵀT and half of the Hessian from the derivatives at every pixel."""
+    _, px, py, pxx, pxy, pyy = field
+    dx, dy = transformation.derivatives(lam, x, y)
+    metric, slope = transformation.tangent_products(lam, x, y, px, py, w)
+    mixed = (dx * (w * pxy)[None]) @ dy.T
+    bend = (dx * (w * pxx)[None]) @ dx.T + mixed + mixed.T + (dy * (w * pyy)[None]) @ dy.T
+
+    def along_w(lam: Float[Array, " d"]) -> Float[Array, ""]:
+        x_new, y_new = transformation.coordinates(lam, x, y)
+        return (px * w * x_new + py * w * y_new).sum()
+
+    turn = jax.jacfwd(jax.jacfwd(along_w))(lam)
+    return slope, metric, metric - bend - turn

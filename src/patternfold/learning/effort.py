@@ -1,0 +1,82 @@
+"""How hard a projection searches: one record with named levels, the same for every door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from patternfold._validation import lookup
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard a projection searches.
+
+    Attributes
+    ----------
+    coarse_side : int
+        Pixels along the longer side of the blurred images that the bank is compared with.
+    spacing : float
+        Mean displacement between neighbouring templates, where the image spans 2.
+    n_candidates : int
+        Best templates per image that are improved.
+    coarse_steps : int
+        Most steps of each candidate on the blurred image.
+    n_rivals : int
+        Most candidates that go on to all pixels.
+    rival_ratio : float
+        A rival costs at most so many times the best candidate. Unfinished searches on blurred
+        images rank their ends only roughly.
+    rival_share : float
+        What a rival may cost besides, as a share of the image's energy.
+    max_iter : int
+        Most steps on all pixels.
+    newton_after : int
+        Steps before second derivatives of the pattern are taken, which cost twice as much and
+        make the difference where the residual is large.
+    misfit : float
+        Share of an image's energy that a residual with structure may have and still be a match;
+        an image above it has many local optima, and is searched again.
+    again : Effort, optional
+        How such images are searched again.
+    """
+
+    coarse_side: int = 12
+    spacing: float = 0.13
+    n_candidates: int = 8
+    coarse_steps: int = 4
+    n_rivals: int = 3
+    rival_ratio: float = 1.5
+    rival_share: float = 0.02
+    max_iter: int = 8
+    newton_after: int = 4
+    misfit: float = 0.03
+    again: Effort | None = None
+
+
+_AGAIN = Effort(
+    coarse_side=16, spacing=0.1, n_candidates=48, n_rivals=12, rival_ratio=1.8, max_iter=40
+)
+
+EFFORTS: dict[str, Effort] = {
+    "quick": Effort(),
+    "normal": Effort(again=_AGAIN),
+    "thorough": Effort(misfit=0.0, again=replace(_AGAIN, n_candidates=160, n_rivals=40)),
+}
+"""Efforts by name."""
+
+
+LEARNING = Effort(max_iter=4, newton_after=4)
+"""While a pattern is learned a few steps, of first order, will do: it moves on, and λ with it."""
+
+
+PAPER = Effort(coarse_side=20, n_candidates=1)
+"""The paper's projection: the best template, then line searches."""
+
+
+def as_effort(effort: str | Effort) -> Effort:
+    """Return an effort from its name, or the record itself."""
+    if isinstance(effort, Effort):
+        return effort
+    if not isinstance(effort, str):
+        raise TypeError(f"effort={effort!r} must be a name ({', '.join(EFFORTS)}) or an Effort.")
+    return lookup("effort", effort, EFFORTS)

@@ -1,0 +1,285 @@
+"""Images on the devices: put there once, in chunks; statistics and results travel.
+
+A *stage* is a compiled function of one chunk. It returns per-image results, which `map` collects in
+the order of the images, or sums over the chunk's images of a fixed size, which `total` adds in the
+order of the chunks. Neither depends on how many devices there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from patternfold.model.grid import Grid
+from patternfold.numerics.chunks import padded_rows
+from patternfold.numerics.compilation import compiled
+
+CHUNK_BYTES = {"cpu": 2**21, "gpu": 2**26, "tpu": 2**26}
+"""Size of a chunk's images: on a CPU, enough to keep its cores busy between two calls; on an
+accelerator, enough to fill it."""
+
+
+class Chunk(eqx.Module):
+    """Some images on one device.
+
+    ``weights`` are those of the images, 0 for rows that only fill up the chunk. ``roots`` are the
+    square roots of the pixels' weights, or None where all pixels count alike.
+    """
+
+    images: Float[Array, "B n"]
+    weights: Float[Array, " B"]
+    roots: Float[Array, "B n"] | None = None
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Images u_i with weights per image or per pixel, on the devices.
+
+    ``order`` holds, chunk by chunk, how many rows are images.
+    """
+
+    chunks: tuple[Chunk, ...]
+    counts: tuple[int, ...]
+    weights: np.ndarray
+    grid: Grid
+    dtype: np.dtype
+
+    @classmethod
+    def put(
+        cls,
+        images: np.ndarray,
+        grid: Grid,
+        weights: np.ndarray | None = None,
+        pixel_weights: np.ndarray | None = None,
+        devices: Sequence[jax.Device] | None = None,
+        size: int | None = None,
+    ) -> Observations:
+        """Hand images (N, n), floats or small integers, over to the devices in turn.
+
+        ``size`` is the number of images in a chunk, by default what suits the device.
+        """
+        dtype = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
+        weights = np.ones(len(images)) if weights is None else np.asarray(weights, np.float64)
+        devices = list(devices or jax.local_devices())
+        size = size or chunk_size(len(images), grid.n_pixels * dtype.itemsize, devices[0].platform)
+        chunks, counts = [], []
+        for k, begin in enumerate(range(0, max(1, len(images)), size)):
+            rows = slice(begin, begin + size)
+            own = np.zeros(size, dtype)
+            own[: len(weights[rows])] = weights[rows]
+            parts = [images[rows], own]
+            if pixel_weights is not None:
+                parts.append(np.sqrt(pixel_weights[rows]).astype(dtype))
+            counts.append(len(parts[0]))
+            padded = [_filled(part, size) for part in parts]
+            on_device = jax.device_put(padded, devices[k % len(devices)])
+            chunks.append(Chunk(_as_float(on_device[0], dtype.name), *on_device[1:]))
+        return cls(tuple(chunks), tuple(counts), weights, grid, dtype)
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return sum(self.counts)
+
+    @property
+    def starts(self) -> list[int]:
+        """Index of each chunk's first image."""
+        return np.cumsum([0, *self.counts[:-1]]).tolist()
+
+    def map(self, stage: Callable[..., Any], *per_image: Any) -> Any:
+        """Call ``stage(chunk, *rows)`` for every chunk and collect the rows that it returns.
+
+        ``per_image`` are arrays with one row per image, or None. The results, trees of arrays with
+        one row per image, come back as NumPy arrays. All chunks are under way before the first
+        result is waited for.
+        """
+        results = self.each(stage, *per_image)
+        collected = [
+            jax.tree.map(lambda a, n=count: np.asarray(a)[:n], result)
+            for result, count in zip(results, self.counts, strict=True)
+        ]
+        if len(collected) == 1:
+            return collected[0]
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *collected)
+
+    def total(self, stage: Callable[..., Any], *per_image: Any) -> Any:
+        """Call the stage for every chunk and add the sums that it returns, in float64."""
+        results = self.each(stage, *per_image)
+        added: Any = None
+        for result in results:
+            part = jax.tree.map(lambda a: np.asarray(a, np.float64), result)
+            added = part if added is None else jax.tree.map(np.add, added, part)
+        return added
+
+    def each(self, stage: Callable[..., Any], *per_image: Any) -> list[Any]:
+        """Call the stage for every chunk and leave the results where they are."""
+        rows = [self.rows(array) for array in per_image]
+        return [stage(chunk, *parts) for chunk, *parts in zip(self.chunks, *rows, strict=True)]
+
+    def rows(self, per_image: Any) -> list[Any]:
+        """Split an array with one row per image as the chunks are; None is None for each."""
+        if per_image is None:
+            return [None] * len(self.chunks)
+        places = zip(self.starts, self.counts, self.chunks, strict=True)
+        return [
+            _filled(np.asarray(per_image[begin : begin + count]), len(chunk.images))
+            for begin, count, chunk in places
+        ]
+
+    def take(
+        self, index: np.ndarray, weights: np.ndarray | None = None, size: int | None = None
+    ) -> Observations:
+        """Return some of the images, with weights of their own.
+
+        Images of one chunk are gathered on its device; those of several come together here.
+        ``size`` is that of the new chunks; by default they are as few as may be.
+        """
+        weights = self.weights[index] if weights is None else weights
+        if len(self.chunks) > 1:
+            images, pixel_weights = self._fetch(index)
+            return Observations.put(images, self.grid, weights, pixel_weights, size=size)
+        chunk = self.chunks[0]
+        size = size or min(padded_rows(max(1, len(index))), len(chunk.images))
+        chunks, counts = [], []
+        for begin in range(0, max(1, len(index)), size):
+            some = np.asarray(index[begin : begin + size], np.int32)
+            own = np.zeros(size, self.dtype)
+            own[: len(some)] = weights[begin : begin + size]
+            chunks.append(_take(chunk, _filled(some, size), own))
+            counts.append(len(some))
+        return Observations(tuple(chunks), tuple(counts), weights, self.grid, self.dtype)
+
+    def _fetch(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Bring some images, and the weights of their pixels, back in the order asked for."""
+        images = np.empty((len(index), self.grid.n_pixels), self.dtype)
+        roots = None if self.chunks[0].roots is None else np.empty_like(images)
+        for chunk, begin, count in zip(self.chunks, self.starts, self.counts, strict=True):
+            here = np.flatnonzero((index >= begin) & (index < begin + count))
+            if not len(here):
+                continue
+            rows = _filled((index[here] - begin).astype(np.int32), padded_rows(len(here)))
+            part = _take(chunk, rows, np.zeros(len(rows), self.dtype))
+            images[here] = np.asarray(part.images)[: len(here)]
+            if roots is not None and part.roots is not None:
+                roots[here] = np.asarray(part.roots)[: len(here)]
+        return images, None if roots is None else roots**2
+
+    def join(self, other: Observations) -> Observations:
+        """Return these images and then others; none of them moves."""
+        weights = np.append(self.weights, other.weights)
+        chunks, counts = self.chunks + other.chunks, self.counts + other.counts
+        return Observations(chunks, counts, weights, self.grid, self.dtype)
+
+    def with_weights(self, weights: np.ndarray) -> Observations:
+        """Return the same images with other weights."""
+        chunks = []
+        for chunk, begin, count in zip(self.chunks, self.starts, self.counts, strict=True):
+            own = np.zeros(len(chunk.images), self.dtype)
+            own[:count] = weights[begin : begin + count]
+            device = next(iter(chunk.images.devices()))
+            chunks.append(Chunk(chunk.images, jax.device_put(own, device), chunk.roots))
+        return Observations(
+            tuple(chunks), self.counts, np.asarray(weights, np.float64), self.grid, self.dtype
+        )
+
+    def at(self, pixels: np.ndarray) -> Observations:
+        """Return the images at some of the pixels only; the grid stays that of all pixels."""
+        chunks = tuple(_some_pixels(chunk, pixels) for chunk in self.chunks)
+        return Observations(chunks, self.counts, self.weights, self.grid, self.dtype)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """‖u_i‖² with the pixels' weights, in float64."""
+        return self.map(_squares).astype(np.float64)
+
+    @property
+    def energy(self) -> float:
+        """Σ w_i‖u_i‖², by which errors are divided for people."""
+        return float((self.weights * self.squares).sum())
+
+    def image(self, i: int) -> np.ndarray:
+        """Return one image, from its device."""
+        k = int(np.searchsorted(self.starts, i, side="right")) - 1
+        return np.asarray(self.chunks[k].images[i - self.starts[k]])
+
+    @property
+    def finite(self) -> bool:
+        """Whether no pixel is NaN or infinite."""
+        return all(bool(flag) for flag in [_finite(chunk) for chunk in self.chunks])
+
+
+def chunk_size(n_images: int, bytes_per_image: int, platform: str) -> int:
+    """Images per chunk: a power of two, or what a single chunk needs."""
+    most = max(8, CHUNK_BYTES.get(platform, CHUNK_BYTES["cpu"]) // max(1, bytes_per_image))
+    most = 2 ** (most.bit_length() - 1)
+    return min(most, padded_rows(max(1, n_images)))
+
+
+def _filled(rows: np.ndarray, size: int) -> np.ndarray:
+    """Fill up to a number of rows with copies of the last one, which is valid where others are."""
+    if len(rows) == size:
+        return rows
+    filled = np.empty((size, *rows.shape[1:]), rows.dtype)
+    filled[: len(rows)] = rows
+    filled[len(rows) :] = rows[-1] if len(rows) else 1
+    return filled
+
+
+def _as_float(images: Array, dtype: str) -> Array:
+    return images if images.dtype == dtype else images.astype(dtype)
+
+
+@compiled
+def _take(chunk: Chunk, index: Array, weights: Array) -> Chunk:
+    roots = None if chunk.roots is None else chunk.roots[index]
+    return Chunk(chunk.images[index], weights, roots)
+
+
+@compiled
+def _some_pixels(chunk: Chunk, pixels: Any) -> Chunk:
+    roots = None if chunk.roots is None else chunk.roots[:, pixels]
+    return Chunk(chunk.images[:, pixels], chunk.weights, roots)
+
+
+@compiled
+def _squares(chunk: Chunk) -> Float[Array, " B"]:
+    images = chunk.images if chunk.roots is None else chunk.images * chunk.roots
+    return (images**2).sum(axis=1)
+
+
+@compiled
+def _finite(chunk: Chunk) -> Array:
+    return jnp.isfinite(chunk.images).all()
+
+
+@compiled
+def _pixel_sums(chunk: Chunk, real: Array) -> Float[Array, " n"]:
+    return real @ chunk.images
+
+
+@compiled
+def _distances(chunk: Chunk, mean: Float[Array, " n"]) -> Float[Array, " B"]:
+    return jnp.sqrt(((chunk.images - mean[None]) ** 2).sum(axis=1))
+
+
+def distances_to_mean(observations: Observations) -> np.ndarray:
+    """Distance of each image to the mean image."""
+    real = [np.arange(len(c.images)) < n for c, n in _with_counts(observations)]
+    parts = [
+        _pixel_sums(chunk, rows.astype(observations.dtype))
+        for chunk, rows in zip(observations.chunks, real, strict=True)
+    ]
+    mean = sum(np.asarray(part, np.float64) for part in parts) / max(1, len(observations))
+    stage = partial(_distances, mean=np.asarray(mean, observations.dtype))
+    return observations.map(stage).astype(np.float64)
+
+
+def _with_counts(observations: Observations) -> zip[tuple[Chunk, int]]:
+    return zip(observations.chunks, observations.counts, strict=True)

@@ -1,0 +1,155 @@
+"""Projection of observations on manifolds: the search for all chunks, and again where it misfits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from patternfold.learning.distance import Distance
+from patternfold.learning.effort import Effort
+from patternfold.learning.observations import Observations
+from patternfold.learning.project.bank import make_bank
+from patternfold.learning.project.line_search import line_search
+from patternfold.learning.project.search import EMPTY, Found, Scope, search
+from patternfold.model.atoms import Atoms, stack_atoms
+from patternfold.model.grid import Grid
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation
+
+
+def locate(
+    observations: Observations,
+    patterns: Sequence[Pattern],
+    transformation: AbstractTransformation,
+    effort: Effort,
+    start: np.ndarray | None = None,
+    everywhere: bool = True,
+    with_bank: bool = True,
+) -> Found:
+    """Find the point of every manifold that is nearest to each image.
+
+    Parameters
+    ----------
+    observations : Observations
+        u_i.
+    patterns : sequence of Pattern
+        p^m, made of the same mother function and dictionary.
+    transformation : transformation
+        The family with its box Λ.
+    effort : Effort
+        How hard to search.
+    start : array of shape (N, M, d), optional
+        Known λ, to be improved.
+    everywhere : bool
+        Search over the whole box; otherwise only near ``start``.
+    with_bank : bool
+        Whether the code that searches the whole box is compiled in. A local search takes less
+        compiling without it, none at all where global ones come before or after.
+
+    Returns
+    -------
+    Found
+        NumPy arrays with one row per image.
+    """
+    found = _locate_once(
+        observations, patterns, transformation, effort, start, everywhere, with_bank
+    )
+    if effort.again is not None and everywhere and len(observations):
+        found = _again(observations, patterns, transformation, effort, found)
+    return _with_empty(observations, patterns, transformation, found)
+
+
+def distance_to(
+    atoms: Atoms, transformation: AbstractTransformation, grid: Grid, dtype: np.dtype
+) -> Distance:
+    """The distance on all pixels."""
+    return Distance(atoms, transformation, grid.x.astype(dtype), grid.y.astype(dtype))
+
+
+def locate_by_lines(
+    observations: Observations,
+    patterns: Sequence[Pattern],
+    transformation: AbstractTransformation,
+    effort: Effort,
+    start: np.ndarray | None,
+) -> Found:
+    """The paper's projection: the best template or ``start``, then line searches."""
+    atoms = stack_atoms(patterns, observations.dtype)
+    bank = None
+    if start is None:
+        bank = make_bank(atoms, transformation, observations.grid, effort)
+    distance = distance_to(atoms, transformation, observations.grid, observations.dtype)
+    stage = partial(line_search, bank=bank, distance=distance, max_iter=effort.max_iter)
+    found = observations.map(stage, start)
+    return _with_empty(observations, patterns, transformation, found)
+
+
+def _locate_once(
+    observations: Observations,
+    patterns: Sequence[Pattern],
+    transformation: AbstractTransformation,
+    effort: Effort,
+    start: np.ndarray | None,
+    everywhere: bool,
+    with_bank: bool = True,
+) -> Found:
+    grid, dtype = observations.grid, observations.dtype
+    atoms = stack_atoms(patterns, dtype)
+    stage = partial(
+        search,
+        bank=make_bank(atoms, transformation, grid, effort) if with_bank else None,
+        distance=distance_to(atoms, transformation, grid, dtype),
+        scope=Scope(np.asarray(everywhere), np.asarray(start is not None)),
+        # What follows is no part of this search, and must not make it compile again.
+        effort=replace(effort, again=None, misfit=0.0),
+        grid=grid,
+        newton=effort.newton_after < effort.max_iter,
+    )
+    if start is None:
+        middle = transformation.parameters.centre.astype(dtype)
+        start = np.broadcast_to(middle, (len(observations), len(patterns), len(middle)))
+    return observations.map(stage, start.astype(dtype, copy=False))
+
+
+def _again(
+    observations: Observations,
+    patterns: Sequence[Pattern],
+    transformation: AbstractTransformation,
+    effort: Effort,
+    found: Found,
+) -> Found:
+    """Search at length for the images that a pattern does not fit."""
+    found = Found(*(np.array(part) for part in found))
+    for m, pattern in enumerate(patterns):
+        misfit = np.flatnonzero(found.misfit[:, m] > effort.misfit)
+        if not len(misfit) or not pattern.n_atoms or effort.again is None:
+            continue
+        part = observations.take(misfit)
+        start = found.lam[misfit, m : m + 1]
+        again = _locate_once(part, [pattern], transformation, effort.again, start, True)
+        better = again.square[:, 0] < found.square[misfit, m]
+        for whole, new in zip(found, again, strict=True):
+            whole[misfit[better], m] = new[better, 0]
+    return found
+
+
+def _with_empty(
+    observations: Observations,
+    patterns: Sequence[Pattern],
+    transformation: AbstractTransformation,
+    found: Found,
+) -> Found:
+    """Every pose is as good for a pattern without atoms: the identity is given."""
+    empty = [m for m, pattern in enumerate(patterns) if not pattern.n_atoms]
+    if not empty:
+        return found
+    found = Found(*(np.array(part) for part in found))
+    identity = transformation.parameters.put_inside(transformation.identity)
+    for m in empty:
+        found.lam[:, m] = identity
+        found.square[:, m] = observations.squares
+        found.status[:, m] = EMPTY
+    return found
