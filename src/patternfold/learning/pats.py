@@ -12,16 +12,13 @@ from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project import project
 from patternfold.learning.project.refine import FIRST_ORDER
 from patternfold.learning.refit.correct import correct_all, correct_coefficients, least_useful
-from patternfold.learning.select.points import gather, pull_back
-from patternfold.learning.select.refine import refine_frozen, refine_tangent
-from patternfold.learning.select.search import search_atoms
-from patternfold.learning.select.solvers import solve_atom
+from patternfold.learning.select.points import pull_back
+from patternfold.learning.select.refine import refine_tangent
+from patternfold.learning.select.search import search_atom
+from patternfold.learning.select.solvers import as_solver
 from patternfold.learning.state import Callback, Reporter, State
 from patternfold.model import manifold
 from patternfold.model.pattern import Pattern
-
-N_CANDIDATES = 8
-"""Atoms from the global search that are improved on Ẽ."""
 
 PROJECTIONS: dict[str, dict[str, Any]] = {
     # A few steps, of first order, will do: the pattern moves on, and λ with it.
@@ -118,38 +115,12 @@ def select_atom(
 ) -> tuple[np.ndarray, float]:
     """Choose γ and c of the next atom by minimising Ẽ, line 8 of Algorithm 1."""
     points = pull_back(residuals, problem.weights, lam, problem.transformation, problem.grid)
-    if settings.solver != "search":
-        return solve_atom(
-            settings.solver,
-            points,
-            problem.mother,
-            problem.atom_box,
-            rng,
-            settings.solver_options,
-        )
-    # Pixels of images that are scaled down and shifted lie well outside the window; leaving them
-    # out misjudges atoms at its border.
-    nodes, side = gather(points, problem.grid.pixel, half_width=1.35)
-    components = (problem.mother, problem.dictionary)
-    candidates = search_atoms(nodes, side, *components, N_CANDIDATES, rng)
-    # Few pixels, as those of a single image, are taken as they are.
-    whole, mended = len(points.x) <= len(nodes.x), settings.refit == "all"
-    gammas, coefs, gains = refine_frozen(
-        candidates,
-        points if whole else nodes,
-        *components,
-        problem.atom_box,
-        max_iter=12 if mended else 25,
-    )
-    best = gains.argmax()
-    gamma, coef = gammas[best], float(coefs[best])
-    if not (whole or mended):
-        # Nothing later mends what gathering the pixels on nodes has blurred.
-        gammas, coefs, _ = refine_frozen(
-            gamma[None], points, *components, problem.atom_box, max_iter=10
-        )
-        gamma, coef = gammas[0], float(coefs[0])
-    return gamma, coef
+    components = (problem.mother, problem.dictionary, problem.atom_box)
+    solver = as_solver(settings.solver, settings.solver_options)
+    if solver.name != "search":
+        return solver(points, *components, rng)
+    mended = settings.refit == "all"
+    return search_atom(points, *components, rng, cell=problem.grid.pixel, mended=mended)
 
 
 def refine_atom(

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from patternfold.learning.refit.correct import Data
+from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.model import manifold
 from patternfold.model.box import Box
-from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
@@ -36,7 +37,7 @@ class Settings:
     settle: bool = True
     stop_on_increase: bool = False
     seed: int = 0
-    solver: str = "search"
+    solver: str | AbstractSolver = "search"
     solver_options: Mapping[str, Any] | None = None
 
 
@@ -93,15 +94,7 @@ class Problem:
     @property
     def atom_box(self) -> Box:
         """Γ, with widths that the pixels can show."""
-        box = self.dictionary.parameters
-        if not isinstance(self.dictionary, AtomDictionary):
-            return box
-        narrow = 0.75 * self.grid.pixel
-        bounds = {}
-        for name in ("sigma_x", "sigma_y"):
-            low, high = box.lower[box.index(name)], box.upper[box.index(name)]
-            bounds[name] = (max(low, min(narrow, 0.5 * high)), high)
-        return box.with_bounds(bounds)
+        return self.dictionary.resolved(self.grid.pixel)
 
     def residuals(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
         """v_i = u_i − U_λi(p)."""
