@@ -25,7 +25,6 @@ from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import (
     AbstractAffineTransformation,
     AbstractTransformation,
-    CustomTransformation,
 )
 from patternfold.testing.component_laws import (
     check_affine,
@@ -138,7 +137,7 @@ def check_dictionary(
     Points are mapped one by one, in their own dtype; ``derivatives`` and ``jacobian`` are the
     derivatives of the map in γ and in (x, y); it is a bijection; periodic parameters are
     periodic. What the dictionary knows beyond that is true: ``positions`` shift the atom,
-    ``shapes`` lie at the origin, ``ellipses`` where |b| = 1, ``in_frame`` gives the atoms of
+    ``shapes`` lie at the origin, ``ellipses`` where ‖b‖ = 1, ``in_frame`` gives the atoms of
     p(D x + g), and ``blurred`` those convolved with a Gaussian. Its ``options`` make it again.
 
     Parameters
@@ -242,7 +241,7 @@ def _check_tangent_products(
 
 
 def _check_inverse_map(laws: Laws, transformation: AbstractTransformation) -> None:
-    if isinstance(transformation, CustomTransformation) and transformation.inverse_function is None:
+    if not transformation.has_inverse:
         return
     there, back = transformation.coordinates, transformation.inverse_coordinates
     unmoved = np.broadcast_to(laws.points, laws.values.shape)

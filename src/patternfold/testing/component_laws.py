@@ -74,7 +74,7 @@ def check_shapes(laws: Laws, dictionary: AbstractDictionary) -> None:
 
 
 def check_ellipses(laws: Laws, dictionary: AbstractDictionary) -> None:
-    """Require outlines to lie where |b(γ, x, y)| = 1."""
+    """Require outlines to lie where ‖b(γ, x, y)‖ = 1."""
     ellipses = dictionary.ellipses(laws.parameters)
     if ellipses is None:
         return
@@ -86,7 +86,7 @@ def check_ellipses(laws: Laws, dictionary: AbstractDictionary) -> None:
         uv = laws.evaluate(parameters=row[None], points=points)[0]
         # Narrow atoms magnify the rounding of where they are.
         radius = 1 + (np.hypot(*uv) - 1) * min(a, b, 1.0)
-        laws.close("ellipses are where |b| = 1", radius, np.ones_like(radius))
+        laws.close("ellipses are where ‖b‖ = 1", radius, np.ones_like(radius))
 
 
 def check_frames(laws: Laws, dictionary: AbstractDictionary) -> None:
@@ -100,7 +100,7 @@ def check_frames(laws: Laws, dictionary: AbstractDictionary) -> None:
                 continue
             moved = linear @ laws.points + shift[:, None]
             expected, found = laws.evaluate(points=moved), laws.evaluate(parameters=gamma)
-            if radial:  # a radial mother sees |b| alone
+            if radial:  # a radial mother sees ‖b‖ alone
                 expected, found = (np.hypot(v[:, 0], v[:, 1]) for v in (expected, found))
             laws.close(f"in_frame gives the atoms of p(D x + g), {radial=}", found, expected)
 

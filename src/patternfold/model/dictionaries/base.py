@@ -75,7 +75,7 @@ class AbstractDictionary(Family):
         return np.zeros(len(gamma)) if ellipses is None else ellipses[:, 2:4].min(axis=1)
 
     def ellipses(self, gamma: np.ndarray) -> np.ndarray | None:
-        """Return where |b(γ, x, y)| = 1 for each atom: rows (x, y, a, b, angle), or None.
+        """Return where ‖b(γ, x, y)‖ = 1 for each atom: rows (x, y, a, b, angle), or None.
 
         a and b are half-axes, the angle is that of a. Known for all maps that are affine.
         """

@@ -56,6 +56,11 @@ class AbstractTransformation(Family):
     ) -> tuple[Points, Points]:
         """Map pattern coordinates to image coordinates: the inverse of `coordinates`."""
 
+    @property
+    def has_inverse(self) -> bool:
+        """Whether `inverse_coordinates` is known, which aligning images needs."""
+        return True
+
     @abstractmethod
     def tangent_products(
         self,
