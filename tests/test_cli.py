@@ -16,10 +16,9 @@ from helpers import small_model
 from PIL import Image
 
 from patternfold import PATS, load
-from patternfold.cli import main
+from patternfold.cli import main, names
 from patternfold.cli.cache import cache_folder
 from patternfold.cli.console import Console
-from patternfold.cli.parser import MOTHERS, SOLVERS, TRANSFORMATIONS
 from patternfold.cli.progress import Progress
 from patternfold.learning.select import solvers
 from patternfold.learning.state import Progress as Line
@@ -92,9 +91,22 @@ def test_help_answers_at_once():
 def test_names_are_those_of_the_library():
     import patternfold as pf
 
-    assert tuple(pf.transformations.TRANSFORMATIONS) == TRANSFORMATIONS
-    assert tuple(pf.mothers.MOTHERS) == MOTHERS
-    assert set(solvers.SOLVERS) == set(SOLVERS)
+    known = {
+        names.transformations: pf.transformations.TRANSFORMATIONS,
+        names.mothers: pf.mothers.MOTHERS,
+        names.dictionaries: pf.dictionaries.DICTIONARIES,
+        names.solvers: solvers.SOLVERS,
+    }
+    for listed, registry in known.items():
+        assert listed() == tuple(registry)
+    # A new process, which has loaded nothing, reads the same names from the source.
+    code = (
+        "import sys; from patternfold.cli import names; "
+        f"print(*({', '.join(f'names.{f.__name__}()' for f in known)})); "
+        "assert 'jax' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == " ".join(str(tuple(registry)) for registry in known.values())
 
 
 def test_learned_model(learned, pictures):

@@ -1,13 +1,23 @@
 """PATS with its DC solvers, and what they refuse."""
 
+import jax
 import numpy as np
 import pytest
 
 import patternfold as pf
 from patternfold import datasets
 from patternfold.learning.select.points import Points
-from patternfold.learning.select.solvers import SOLVERS, atom_problem, solve_atom
+from patternfold.learning.select.solvers import (
+    SOLVERS,
+    CuttingPlane,
+    Dca,
+    Search,
+    as_solver,
+    atom_problem,
+)
 from patternfold.model.mothers import CustomMother
+
+DC_SOLVERS = [name for name in SOLVERS if name != "search"]
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +69,13 @@ def test_solvers_agree_on_an_atom(images: np.ndarray, rng: np.random.Generator) 
         points = Points(x, y, w * v, w, np.abs(w))
         problem = atom_problem(points, pf.Gaussian(), box)
         ends = []
-        for solver in SOLVERS[1:]:
-            gamma, coef = solve_atom(solver, points, pf.Gaussian(), box, rng, {"time_limit": 0.5})
+        components = (pf.Gaussian(), pf.AtomDictionary(), box)
+        for solver in DC_SOLVERS:
+            solve = as_solver(solver, {"time_limit": 0.5})
+            gamma, coef = solve(points, *components, rng)
             assert box.contains(gamma[None])[0]
             ends.append(float(problem.values(np.append(gamma, coef)[None])[0]))
-        gamma, coef = solve_atom(
-            "cutting-plane", points, pf.Gaussian(), box, rng, {"decomposition": "rules"}
-        )
+        gamma, coef = CuttingPlane(decomposition="rules")(points, *components, rng)
         ends.append(float(problem.values(np.append(gamma, coef)[None])[0]))
         # With impostors the energy is signed, so that ends are compared with its size.
         assert np.ptp(ends) <= 1e-3 * np.abs(w * v**2).sum()
@@ -80,7 +90,7 @@ def shrink(gamma: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray,
     return x / gamma[0], y / gamma[0]
 
 
-@pytest.mark.parametrize("solver", SOLVERS[1:])
+@pytest.mark.parametrize("solver", DC_SOLVERS)
 def test_components_without_a_decomposition(solver: str, images: np.ndarray) -> None:
     """Refused before anything is learned, with a solver that can."""
     progress = []
@@ -95,6 +105,7 @@ def test_components_without_a_decomposition(solver: str, images: np.ndarray) -> 
     assert not progress
 
 
+@pytest.mark.usefixtures("as_users_run")
 def test_bad_options_are_refused(images: np.ndarray) -> None:
     with pytest.raises(ValueError, match="cutting-plane"):
         pf.PATS(2, solver="cutting plane").fit(images)
@@ -109,3 +120,31 @@ def test_bad_options_are_refused(images: np.ndarray) -> None:
             pf.PATS(2, solver="cutting-plane", solver_options=options).fit(images)
     with pytest.raises(ValueError, match="solver_options"):
         pf.PATS(2, solver="dca", solver_options={"decomposition": "rules"}).fit(images)
+    with pytest.raises(ValueError, match="'search' takes none"):
+        pf.PATS(2, solver_options={"time_limit": 1.0}).fit(images)
+    with pytest.raises(ValueError, match="give them to Dca itself"):
+        pf.PATS(2, solver=Dca(), solver_options={"time_limit": 1.0}).fit(images)
+
+
+@pytest.mark.usefixtures("as_users_run")
+def test_solvers_are_names_or_objects(images: np.ndarray) -> None:
+    assert as_solver("dca", {"time_limit": 2.0}) == Dca(time_limit=2.0)
+    with pytest.raises(TypeError, match="a name or a solver object"):
+        pf.PATS(2, solver=max).fit(images)
+    options = {"transformation": "translation", "n_starts": 1, "random_state": 0}
+    named = pf.PATS(1, solver="search", **options).fit(images)
+    given = pf.PATS(1, solver=Search(), **options).fit(images)
+    assert named.pattern_ == given.pattern_
+
+
+def test_the_search_stands_alone(rng: np.random.Generator) -> None:
+    """A clear atom is found from the points alone, without a word on the size of pixels."""
+    grid, atom = pf.Grid(16, 16), [0.4, 0.1, -0.2, 0.35, 0.15]
+    values = pf.Pattern([0.8], [atom]).render((16, 16)).ravel()
+    ones = np.ones_like(values)
+    points = Points(grid.x, grid.y, values, ones, ones)
+    dictionary = pf.AtomDictionary()
+    with jax.enable_x64(True):
+        gamma, coef = Search()(points, pf.Gaussian(), dictionary, dictionary.parameters, rng)
+    found = pf.Pattern([coef], gamma[None]).render((16, 16)).ravel()
+    np.testing.assert_allclose(found, values, atol=1e-3 * values.max())  # 25 steps of descent

@@ -5,9 +5,10 @@ import base64
 import numpy as np
 import pytest
 from browser import open_browser
+from formula_components import Bend, Ridge, RoundAtoms, ShearTranslation, SoftExponential
 from helpers import small_jpats, small_model
 
-from patternfold import CustomMother, InverseMultiquadric, manifold
+from patternfold import CustomMother, InverseMultiquadric, Pattern, manifold
 from patternfold.show.pages import explorer, report
 from patternfold.show.png import to_grey
 
@@ -78,6 +79,9 @@ CASES = [
     ("rotation-translation", "gaussian", 4),
     ("scaling", "gaussian", 4),
     ("translation", "gaussian", 4),
+    (ShearTranslation(), SoftExponential(2.5), 4),
+    (ShearTranslation(), Ridge(), 4),
+    (Bend(), "gaussian", 4),
 ]
 
 
@@ -99,6 +103,23 @@ def test_canvas_matches_python(transformation, mother, n, visit, rng):
     difference = np.abs(drawn - expected(model, np.array(lams), (256, 256)))
     assert difference.max() <= 2
     assert drawn.std(axis=0).max() > 10  # the pictures differ, so the sliders do something
+
+
+def test_other_dictionaries_are_drawn(visit, rng):
+    model, _ = small_model(ShearTranslation(), SoftExponential(2.5))
+    gamma = RoundAtoms().parameters.sample(rng, 3) * [0.5, 0.5, 0.5] + [0.1, 0, 0]
+    model.pattern_ = Pattern([1.0, -0.5, 0.8], gamma, SoftExponential(2.5), RoundAtoms())
+    page = visit(explorer(model))
+    levels, lam = read(page.evaluate(MOVE, {"k": 0.3, "right": -0.2}))
+    assert np.abs(levels - expected(model, lam, levels.shape)[0]).max() <= 2
+    page.get_by_label("Outlines of atoms").check()
+    expect(page.locator("#outlines circle")).to_have_count(3)
+
+
+def test_maps_that_are_not_affine_have_no_outlines(visit):
+    model, _ = small_model(Bend())
+    page = visit(explorer(model))
+    assert not page.get_by_label("Outlines of atoms").is_visible()
 
 
 def test_pictures_that_are_not_square(visit):

@@ -14,6 +14,7 @@ import pytest
 from helpers import small_jpats, small_model, small_views_classifier
 
 import patternfold as pf
+from patternfold.learning.select.solvers import Dca, as_solver
 from patternfold.persistence import (
     CODECS,
     FORMAT,
@@ -181,6 +182,41 @@ def test_first_version_is_still_read(saved, tmp_path):
     old = {"model.json": json.dumps(description | {"format": 1}), "arrays.npz": packed.getvalue()}
     write(tmp_path / "old.ptm", old)
     assert load(tmp_path / "old.ptm").pattern_ == load(saved).pattern_
+
+
+def test_older_descriptions_are_still_read(tmp_path):
+    """Before components had names and options: the box of the dictionary, μ beside the name."""
+    model, _ = small_model(mother=pf.InverseMultiquadric(-1.5))
+    model.save(tmp_path / "model.ptm")
+    members = members_of(tmp_path / "model.ptm")
+    description = json.loads(members["model.json"])
+    assert description["mother"] == {"name": "inverse-multiquadric", "options": {"mu": -1.5}}
+    assert description["dictionary"]["name"] == "atoms"
+    description["mother"] = {"name": "inverse-multiquadric", "mu": -1.5}
+    description["dictionary"] = description["dictionary"]["box"]
+    write(tmp_path / "old.ptm", members | {"model.json": json.dumps(description)})
+    assert load(tmp_path / "old.ptm").pattern_ == model.pattern_
+
+
+@pytest.mark.parametrize("part", ["mother", "dictionary", "transformation"])
+def test_components_that_are_not_registered(part, saved, tmp_path):
+    members = members_of(saved)
+    description = json.loads(members["model.json"])
+    description[part]["name"] = "unheard-of"
+    description["options"].pop(part, None)
+    write(tmp_path / "other.ptm", members | {"model.json": json.dumps(description)})
+    refused(tmp_path / "other.ptm", "'unheard-of' is not registered here")
+    description[part] |= {"name": json.loads(members["model.json"])[part]["name"]}
+    description[part]["options"] = {"parameters": 1}
+    write(tmp_path / "other.ptm", members | {"model.json": json.dumps(description)})
+    refused(tmp_path / "other.ptm", "has no option 'parameters'")
+
+
+def test_solver_objects_come_back(tmp_path):
+    model, _ = small_model(solver=Dca(time_limit=2.0))
+    model.save(tmp_path / "model.ptm")
+    loaded = load(tmp_path / "model.ptm")
+    assert as_solver(loaded.solver, loaded.solver_options) == Dca(time_limit=2.0)
 
 
 def test_newer_version_asks_for_an_upgrade(saved, tmp_path):

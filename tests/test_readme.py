@@ -10,7 +10,11 @@ import pytest
 from helpers import class_images, small_model
 from PIL import Image
 
+from patternfold.dictionaries import DICTIONARIES
+from patternfold.mothers import MOTHERS
 from patternfold.show.png import to_grey
+from patternfold.solvers import SOLVERS
+from patternfold.transformations import TRANSFORMATIONS
 
 ROOT = Path(__file__).parents[1]
 CODE = re.compile(r"^```(python|sh|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -22,6 +26,17 @@ PAGES = sorted(
     if not {"generated", "_build", "auto_examples"} & set(path.parts)
 )
 WITH_CODE = [name for name in TOP + PAGES if CODE.search((ROOT / name).read_text())]
+
+
+@pytest.fixture(autouse=True)
+def registries():
+    """What documents register is gone after them."""
+    lists = (TRANSFORMATIONS, MOTHERS, DICTIONARIES, SOLVERS)
+    before = [dict(registry) for registry in lists]
+    yield
+    for registry, kept in zip(lists, before, strict=True):
+        registry.clear()
+        registry.update(kept)
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """The law checks themselves: they pass what is right and catch what is wrong."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from formula_components import Bend, Ridge, RoundAtoms, ShearTranslation, SoftExponential
 
 from patternfold import (
     AtomDictionary,
@@ -17,7 +19,7 @@ from patternfold import (
     manifold,
     testing,
 )
-from patternfold.model.mothers import AbstractMother
+from patternfold.model.mothers import AbstractMother, AbstractRadialMother
 from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 from patternfold.testing import (
     check_dictionary,
@@ -73,6 +75,14 @@ def test_users_transformation_without_inverse_passes():
 @pytest.mark.parametrize("mother", [CustomMother(ridge), MexicanHat()], ids=["ridge", "hat"])
 def test_users_mother_passes(mother, dtype):
     check_mother(mother, dtype)
+
+
+def test_new_kinds_pass(dtype):
+    for transformation in (ShearTranslation(), Bend()):
+        check_transformation(transformation, dtype)
+    for mother in (SoftExponential(2.5), Ridge(2.0)):
+        check_mother(mother, dtype)
+    check_dictionary(RoundAtoms(), dtype)
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
@@ -198,18 +208,34 @@ class WrongChainRule(Gaussian):
         return Gaussian.field_through(self, u, v, ((ux, vx), (uy, vy)))
 
 
+class NotRadial(AbstractRadialMother):
+    def profile(self, z):
+        return jnp.exp(-z), -jnp.exp(-z)
+
+    def __call__(self, x, y):
+        return jnp.exp(-(x**2) - 2 * y**2)
+
+    def field(self, x, y):
+        value = self(x, y)
+        return value, -2 * x * value, -4 * y * value
+
+    def field_through(self, u, v, jacobian):
+        return AbstractMother.field_through(self, u, v, jacobian)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (WrongGradient(), "slopes in field: the Taylor remainder in 'y' is of order 2"),
         (WrongValue(), "field returns φ first"),
         (WrongChainRule(), "field_through follows the chain rule"),
+        (NotRadial(), "turning φ changes nothing"),
         (CustomMother(lambda x, y: jnp.exp(-jnp.abs(x) - y**2)), "remainder in 'x' is of order 2"),
         (CustomMother(lambda x, y: jnp.cos(x) * jnp.cos(y)), "φ decays far away"),
         (CustomMother(lambda x, y: jnp.exp(-jnp.sqrt(x**2 + y**2))), "values are finite"),
         (CustomMother(lambda x, y: jnp.exp(-(x**2)).astype(jnp.float32)), "keep the dtype"),
     ],
-    ids=["gradient", "value", "chain rule", "kink", "no decay", "cone", "dtype"],
+    ids=["gradient", "value", "chain rule", "radial", "kink", "no decay", "cone", "dtype"],
 )
 def test_wrong_mothers_fail(wrong, message):
     with pytest.raises(AssertionError, match=message):
@@ -234,13 +260,73 @@ class WrongAtomDerivative(AtomDictionary):
         return [-du[0], *du[1:]], dv
 
 
+class WrongPositions(AtomDictionary):
+    positions = ("tau_y", "tau_x")
+
+
+class WrongBlur(AtomDictionary):
+    def blurred(self, coef, gamma, width):
+        return AtomDictionary().blurred(coef, gamma, 1.001 * width)
+
+
+class WrongFrame(AtomDictionary):
+    def in_frame(self, gamma, linear, shift, radial):
+        return AtomDictionary().in_frame(gamma, linear, 1.001 * shift, radial)
+
+
+class WrongEllipses(AtomDictionary):
+    def ellipses(self, gamma):
+        return AtomDictionary().ellipses(gamma) * [1, 1, 1, 1, -1]
+
+
+class WrongShapes(AtomDictionary):
+    def shapes(self, narrow, wide, radial):
+        return AtomDictionary().shapes(narrow, wide, radial) + 1
+
+
+class WrongResolution(AtomDictionary):
+    def resolved(self, pixel):
+        return self.parameters.with_bounds({"sigma_x": (0.001, 2.0)})
+
+
+class NotAffine(AtomDictionary):
+    def coordinates(self, gamma, x, y):
+        u, v = AtomDictionary().coordinates(gamma, x, y)
+        return u + u**3, v
+
+    def jacobian(self, gamma, x, y):
+        u, _ = AtomDictionary().coordinates(gamma, x, y)
+        (ux, uy), second = AtomDictionary().jacobian(gamma, x, y)
+        return (ux * (1 + 3 * u**2), uy * (1 + 3 * u**2)), second
+
+    def derivatives(self, gamma, x, y):
+        u, _ = AtomDictionary().coordinates(gamma, x, y)
+        du, dv = AtomDictionary().derivatives(gamma, x, y)
+        return [d * (1 + 3 * u**2) for d in du], dv
+
+
+class LostOption(RoundAtoms):
+    sign: int = eqx.field(default=1, static=True)
+
+    def options(self):
+        return {}
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (WrongJacobian(), "jacobian is that of coordinates"),
         (WrongAtomDerivative(), "derivatives: the Taylor remainder in 'psi' is of order 2"),
+        (WrongPositions(), "shift the atom"),
+        (WrongBlur(), "blurred gives Gaussian atoms convolved with a Gaussian"),
+        (WrongFrame(), "in_frame gives the atoms of p"),
+        (WrongEllipses(), "ellipses are where"),
+        (WrongShapes(), "shapes are atoms at the origin"),
+        (WrongResolution(), "is a part of the box"),
+        (NotAffine(), "the map is affine"),
+        (LostOption(sign=-1), "make the component again"),
     ],
-    ids=["jacobian", "derivative"],
+    ids=lambda value: type(value).__name__,
 )
 def test_wrong_dictionaries_fail(wrong, message):
     with pytest.raises(AssertionError, match=message):

@@ -79,6 +79,7 @@ _MODULES = {
     "baselines",
     "datasets",
     "dc",
+    "dictionaries",
     "estimators",
     "experiments",
     "export",
@@ -89,6 +90,7 @@ _MODULES = {
     "plotting",
     "projection",
     "report",
+    "solvers",
     "testing",
     "transformations",
 }

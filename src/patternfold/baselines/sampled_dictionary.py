@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.learning.select.search import shapes_at_origin
 from patternfold.model.atoms import AtomFamily, evaluate_each
 from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
+from patternfold.model.dictionaries.atom import shapes_at_origin
 from patternfold.model.grid import Grid, as_grid
-from patternfold.model.mothers import AbstractMother, AbstractRadialMother, as_mother
+from patternfold.model.mothers import AbstractMother, as_mother
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.chunks import map_chunks
 from patternfold.numerics.precision import precision
@@ -113,7 +113,7 @@ def sampled_dictionary(
             f"step={step!r} must be positive: the distance between the centres of atoms."
         )
     grid, function, dictionary = as_grid(shape), as_mother(mother), AtomDictionary()
-    radial = isinstance(function, AbstractRadialMother)
+    radial = function.is_radial
     shapes = _shapes(grid, dictionary, n_widths, n_angles, radial)
     gamma = np.concatenate([_moved(shape, grid, step) for shape in shapes])
     (norms,) = map_atoms(

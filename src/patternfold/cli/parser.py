@@ -1,4 +1,4 @@
-"""Commands and their options. Names of components are repeated here: importing them takes long."""
+"""Commands and their options."""
 
 from __future__ import annotations
 
@@ -8,20 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from patternfold._version import __version__
+from patternfold.cli import names
 from patternfold.cli.configuration import apply_configuration
 from patternfold.cli.values import bound, count, positive, share, size
 from patternfold.experiments.registry import ENTRIES
 
-TRANSFORMATIONS = (
-    "translation",
-    "scaling",
-    "rotation-translation",
-    "similarity",
-    "rotation-translation-scaling",
-    "affine",
-)
-MOTHERS = ("gaussian", "inverse-multiquadric")
-SOLVERS = ("search", "cutting-plane", "branch-and-bound", "dca")
 SOURCE = "folder of pictures (sub-folders are classes), multi-page TIFF, MRC stack, .npy or .npz"
 
 
@@ -119,7 +110,8 @@ def _fill_learn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
     _add_output(parser, "model file to write, for example model.ptm")
     group = _add_learning(parser, atoms=20)
-    group.add_argument("--solver", choices=SOLVERS, help="how atoms are found (default: search)")
+    _add_name(group, "dictionary", names.dictionaries(), "how atoms are made", "atoms")
+    _add_name(group, "solver", names.solvers(), "how atoms are found", None, "search")
     group.add_argument("--paper", action="store_true", help="the published algorithm, unimproved")
     _add_preparation(parser)
 
@@ -158,16 +150,14 @@ def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._Argu
     group.add_argument(
         "--atoms", type=positive, default=atoms, help=f"atoms per pattern (default: {atoms})"
     )
-    group.add_argument(
-        "--transformation",
-        choices=TRANSFORMATIONS,
-        default="rotation-translation-scaling",
-        metavar="NAME",
-        help=f"how the pictures differ: {', '.join(TRANSFORMATIONS)} (default: the fifth)",
+    _add_name(
+        group,
+        "transformation",
+        names.transformations(),
+        "how the pictures differ",
+        "rotation-translation-scaling",
     )
-    group.add_argument(
-        "--mother", choices=MOTHERS, default="gaussian", help="shape of the atoms (default: first)"
-    )
+    _add_name(group, "mother", names.mothers(), "shape of the atoms", "gaussian")
     group.add_argument(
         "--bound",
         type=bound,
@@ -184,6 +174,24 @@ def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._Argu
         help="training images to keep in the file for pictures (default: 36)",
     )
     return group
+
+
+def _add_name(
+    group: argparse._ArgumentGroup,
+    option: str,
+    known: tuple[str, ...],
+    text: str,
+    default: str | None,
+    usual: str | None = None,
+) -> None:
+    """Add an option that names a component; ``usual`` is what no default means."""
+    group.add_argument(
+        f"--{option}",
+        choices=known,
+        default=default,
+        metavar="NAME",
+        help=f"{text}: {', '.join(known)} (default: {default or usual})",
+    )
 
 
 def _fill_align(parser: argparse.ArgumentParser) -> None:

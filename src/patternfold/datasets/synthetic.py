@@ -32,11 +32,16 @@ def random_parameters(
     rng: np.random.Generator,
     bounds: Mapping[str, tuple[float, float]] | None = None,
 ) -> np.ndarray:
-    """Draw λ uniformly from ``bounds`` (the protocol's, full circle, by default), shape (N, d)."""
-    names = as_transformation(transformation).parameters.names
-    ranges = protocol_bounds() | dict(bounds or {})
-    low, high = np.array([ranges[name] for name in names]).T
-    return rng.uniform(low, high, size=(n, len(names)))
+    """Draw λ uniformly from ``bounds``, shape (N, d).
+
+    By default they are the protocol's, full circle; the family's own for parameters that it does
+    not know.
+    """
+    box = as_transformation(transformation).parameters
+    own = zip(box.names, zip(box.lower, box.upper, strict=True), strict=True)
+    ranges = dict(own) | protocol_bounds() | dict(bounds or {})
+    low, high = np.array([ranges[name] for name in box.names]).T
+    return rng.uniform(low, high, size=(n, box.dim))
 
 
 def transform_images(

@@ -7,37 +7,17 @@ image i lies at (ν, ξ) = a_λi(x_l, y_l), appendix C. There its value under th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from patternfold.dc.elementary import chain, cos, exp, power, quadratic, sin, square
+from patternfold.dc import elementary
+from patternfold.dc.elementary import chain, cos, power, quadratic, sin, square
 from patternfold.dc.function import Function
 from patternfold.model.box import Box
-from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
-from patternfold.model.mothers import AbstractMother, Gaussian, InverseMultiquadric
-
-Profile = Callable[[Any, Any, int], Any]
-"""φ^n as a function of z = x̃² + ỹ², convex in z: ``profile(mother, z, n)``."""
-
-
-def _gaussian(mother: AbstractMother, z: Any, n: int) -> Any:
-    """(√(2/π) e^(−z))^n."""
-    return exp(z * float(-n)) * float(np.sqrt(2 / np.pi) ** n)
-
-
-def _inverse_multiquadric(mother: Any, z: Any, n: int) -> Any:
-    """(1 + z)^(nμ)."""
-    return power(z + 1.0, n * mother.mu)
-
-
-PROFILES: dict[type[AbstractMother], Profile] = {
-    Gaussian: _gaussian,
-    InverseMultiquadric: _inverse_multiquadric,
-}
-"""Mother functions that have a DC decomposition: those that are convex in z."""
+from patternfold.model.dictionaries import DICTIONARIES, AbstractDictionary, AtomDictionary
+from patternfold.model.mothers import MOTHERS, AbstractMother, Gaussian
 
 VARIABLES = ("psi", "tau_x", "tau_y", "sigma_x", "sigma_y", "coef")
 """γ and c: the variables of Ẽ."""
@@ -45,14 +25,17 @@ VARIABLES = ("psi", "tau_x", "tau_y", "sigma_x", "sigma_y", "coef")
 
 def unsupported(mother: AbstractMother, dictionary: AbstractDictionary) -> str | None:
     """Say why there is no DC decomposition for these components, or return None."""
-    if type(dictionary) is not AtomDictionary:
-        return (
-            f"a DC decomposition is known for AtomDictionary, not for {type(dictionary).__name__}"
-        )
-    if type(mother) not in PROFILES:
-        known = ", ".join(sorted(cls.__name__ for cls in PROFILES))
-        return f"a DC decomposition is known for {known}, not for {type(mother).__name__}"
+    if not dictionary.is_dict_model:
+        return _known([k for k in DICTIONARIES.values() if k.is_dict_model], dictionary)
+    if mother.convex_profile(1.0, 1, elementary) is None:
+        own = AbstractMother.convex_profile
+        return _known([k for k in MOTHERS.values() if k.convex_profile is not own], mother)
     return None
+
+
+def _known(kinds: list[Any], component: object) -> str:
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    return f"a DC decomposition is known for {names}, not for {type(component).__name__}"
 
 
 @dataclass(frozen=True)
@@ -68,7 +51,7 @@ class Atom:
 
     def profile(self, z: Any) -> Any:
         """φ^n as a function of z̃."""
-        return PROFILES[type(self.mother)](self.mother, z, self.n)
+        return self.mother.convex_profile(z, self.n, elementary)
 
 
 def squared_radius(gamma: Any, nu: Any, xi: Any) -> Any:

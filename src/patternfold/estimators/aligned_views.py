@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import lookup
-from patternfold.estimators.gradients import n_gradients, oriented_gradients
+from patternfold.estimators.gradients import (
+    gathered_gradients,
+    n_gradients,
+    oriented_gradients,
+)
 from patternfold.estimators.images import ImageEstimator, as_targets, as_weights, rows_of
-from patternfold.estimators.jpats import JPATS, project_on_all
+from patternfold.estimators.jpats import JPATS
+from patternfold.estimators.kernel_machine import can_predict, predict
 from patternfold.estimators.pats import PATS
-from patternfold.learning.effort import Effort
+from patternfold.learning.effort import Effort, as_effort
+from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.project import align
+from patternfold.learning.project.align import sample
+from patternfold.learning.project.locate import locate
 from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
+from patternfold.numerics.compilation import compiled
+from patternfold.numerics.precision import precision
 
 FEATURES = {"pixels": "pixel", "gradients": "gradient"}
 """What can stand for a view, and the name of one value of it."""
@@ -119,14 +133,34 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         ``effort`` is that of `patternfold.project`.
         """
         check_is_fitted(self)
-        rows = rows_of(self, X, reset=False)
-        found = project_on_all(self, rows, effort)
-        parts = [self._view(rows, found.parameters[:, m]) for m in range(len(self.patterns_))]
+        return self._views_of(rows_of(self, X, reset=False), effort)
+
+    def _views_of(self, rows: np.ndarray, effort: str | Effort) -> np.ndarray:
+        """Views of checked images, which go to the devices once."""
+        grid = Grid(*self.image_shape_)
+        with precision(rows.dtype):
+            images = Observations.put(rows, grid)
+            how = as_effort(effort)
+            found = locate(images, self.patterns_, self.transformation_, how)
+            parts = [self._views(images, found.lam)]
         if self.distances:
-            parts.append(found.distances)
+            parts.append(np.sqrt(found.square))
         if self.parameters:
-            parts.append(found.parameters.reshape(len(rows), -1))
+            parts.append(found.lam.reshape(len(rows), -1))
         return np.concatenate(parts, axis=1).astype(rows.dtype, copy=False)
+
+    def _views(self, images: Observations, lam: np.ndarray) -> np.ndarray:
+        """The images as every manifold sees them, as rows of features."""
+        if self.interpolation == "linear":
+            stage = partial(
+                _views_of_chunk,
+                family=self.transformation_,
+                grid=images.grid,
+                gradients=self.features == "gradients",
+            )
+            return images.map(stage, lam)
+        rows = images.map(lambda chunk: chunk.images)
+        return np.concatenate([self._view(rows, lam[:, m]) for m in range(lam.shape[1])], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names such as ``view_5_pixel_0``, ``distance_5`` and ``theta_5``."""
@@ -174,6 +208,24 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             raise TypeError(f"manifold_learner must be a PATS or a JPATS; got {learner!r}.")
         fresh: Any = clone(learner)
         return fresh.set_params(image_shape=self.image_shape_)
+
+
+@partial(compiled, static_argnames=("grid", "gradients"))
+def _views_of_chunk(
+    chunk: Chunk,
+    lam: Float[Array, "B M d"],
+    family: AbstractTransformation,
+    grid: Grid,
+    gradients: bool,
+) -> Float[Array, "B f"]:
+    """Views of a chunk in the frame of every manifold, side by side."""
+
+    def view(lam: Float[Array, "B d"]) -> Float[Array, "B v"]:
+        aligned = sample(chunk.images, lam, family, grid, inverse=True)
+        return gathered_gradients(aligned, grid.shape) if gradients else aligned
+
+    views = jax.lax.map(view, jnp.moveaxis(lam, 1, 0))
+    return jnp.moveaxis(views, 0, 1).reshape(len(lam), -1)
 
 
 class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
@@ -279,19 +331,21 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         self.classifier_ = classifier.fit(self.views_.transform(rows), targets)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each image."""
-        views = self._views(X)
+    def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+        """Return the class of each image; ``effort`` is that of `patternfold.project`."""
+        views = self._views(X, effort)
+        if can_predict(self.classifier_):
+            return predict(self.classifier_, views)
         return self.classifier_.predict(views)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return the classifier's decision values."""
-        views = self._views(X)
+        views = self._views(X, effort)
         return self.classifier_.decision_function(views)
 
-    def _views(self, X: Any) -> np.ndarray:
+    def _views(self, X: Any, effort: str | Effort) -> np.ndarray:
         check_is_fitted(self)
-        return self.views_.transform(rows_of(self, X, reset=False))
+        return self.views_._views_of(rows_of(self, X, reset=False), effort)
 
 
 def _default_classifier() -> Any:

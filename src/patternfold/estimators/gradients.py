@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
+
+from patternfold.learning.observations import Chunk, Observations
+from patternfold.model.grid import Grid
+from patternfold.numerics.compilation import compiled
+from patternfold.numerics.precision import precision
 
 ORIENTATIONS = 8
 """Directions of the gradient, over the full circle."""
@@ -12,9 +21,6 @@ CELLS = 8
 
 WIDTH = 0.05
 """Standard deviation of a place, as a share of the image's side."""
-
-CHUNK = 256
-"""Images worked on at a time, which bounds the memory."""
 
 
 def n_gradients() -> int:
@@ -46,29 +52,40 @@ def oriented_gradients(images: np.ndarray) -> np.ndarray:
     >>> int(strength.argmax()), float(strength[4])
     (0, 0.0)
     """
-    rows, columns = (_places(side).astype(images.dtype) for side in images.shape[1:])
-    chunks = [_gathered(images[i : i + CHUNK], rows, columns) for i in range(0, len(images), CHUNK)]
-    return np.concatenate(chunks) if chunks else np.empty((0, n_gradients()), images.dtype)
+    if not len(images):
+        return np.empty((0, n_gradients()), images.dtype)
+    with precision(images.dtype):
+        observations = Observations.put(images.reshape(len(images), -1), Grid(*images.shape[1:]))
+        return observations.map(partial(_gathered, shape=images.shape[1:]))
 
 
-def _gathered(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+@partial(compiled, static_argnames="shape")
+def _gathered(chunk: Chunk, shape: tuple[int, int]) -> Float[Array, "B f"]:
+    return gathered_gradients(chunk.images, shape)
+
+
+def gathered_gradients(images: Float[Array, "B n"], shape: tuple[int, int]) -> Float[Array, "B f"]:
+    """Gradients of flattened images, inside compiled code."""
+    images = images.reshape(-1, *shape)
+    tiny = jnp.finfo(images.dtype).tiny
+    rows, columns = (jnp.asarray(_places(side), images.dtype) for side in shape)
     down, right = (_slope(images, axis) for axis in (1, 2))
     # No gradient, or one so faint that its square is lost, counts nowhere.
-    inverse = 1 / np.maximum(down**2 + right**2, np.finfo(images.dtype).tiny)
-    gathered = np.empty((len(images), ORIENTATIONS, CELLS, CELLS), images.dtype)
-    for k, angle in enumerate(2 * np.pi * np.arange(ORIENTATIONS) / ORIENTATIONS):
-        along = np.maximum(float(np.cos(angle)) * right + float(np.sin(angle)) * down, 0)
-        # ‖g‖ cos³: the part of the gradient g along the direction, cubed, over ‖g‖². Products,
-        # since NumPy's powers other than squares are slow.
-        gathered[:, k] = rows @ (along * along * along * inverse) @ columns.T
-    values = gathered.reshape(len(images), -1)
-    norms = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.sqrt(values / np.where(norms > 0, norms, 1))
+    inverse = 1 / jnp.maximum(down**2 + right**2, tiny)
+    gathered = []
+    for angle in 2 * np.pi * np.arange(ORIENTATIONS) / ORIENTATIONS:
+        along = jnp.maximum(float(np.cos(angle)) * right + float(np.sin(angle)) * down, 0)
+        # ‖g‖ cos³: the part of the gradient g along the direction, cubed, over ‖g‖².
+        strength = along * along * along * inverse
+        gathered.append(jnp.einsum("ih,bhw,jw->bij", rows, strength, columns))
+    values = jnp.stack(gathered, axis=1).reshape(len(images), -1)
+    norms = jnp.sqrt((values**2).sum(axis=1, keepdims=True))
+    return jnp.sqrt(values / jnp.where(norms > 0, norms, 1))
 
 
-def _slope(images: np.ndarray, axis: int) -> np.ndarray:
+def _slope(images: Float[Array, "B h w"], axis: int) -> Float[Array, "B h w"]:
     """Differences along an axis; an image of one row or column has none."""
-    return np.gradient(images, axis=axis) if images.shape[axis] > 1 else np.zeros_like(images)
+    return jnp.gradient(images, axis=axis) if images.shape[axis] > 1 else jnp.zeros_like(images)
 
 
 def _places(side: int) -> np.ndarray:

@@ -45,6 +45,7 @@ from patternfold.learning.schedules import (
     SigmoidAlpha,
     fit_beta,
 )
+from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.state import Progress
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.mothers import AbstractMother
@@ -155,10 +156,10 @@ class JPATS(ClassifierMixin, ImageEstimator):
         *,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
-        dictionary: AbstractDictionary | None = None,
+        dictionary: str | AbstractDictionary | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
         reference: str = "centroid",
-        solver: str = "search",
+        solver: str | AbstractSolver = "search",
         solver_options: Mapping[str, Any] | None = None,
         tangent_refinement: bool = True,
         refit: str | None = "all",

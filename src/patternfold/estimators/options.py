@@ -12,7 +12,7 @@ from patternfold._validation import unknown_name
 from patternfold.learning.observations import Observations
 from patternfold.learning.pats import PROJECTIONS
 from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.select.solvers import SOLVERS, check_solver_options, require_solvable
+from patternfold.learning.select.solvers import as_solver
 from patternfold.learning.state import Progress
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.dictionaries import as_dictionary
@@ -34,9 +34,8 @@ def check_counts(estimator: Any, least: dict[str, int]) -> None:
 
 def check_learning(estimator: Any) -> None:
     """Check the options of atom selection."""
-    for name, known in (("solver", SOLVERS), ("projection", PROJECTIONS)):
-        if getattr(estimator, name) not in known:
-            raise unknown_name(name, getattr(estimator, name), known)
+    if estimator.projection not in PROJECTIONS:
+        raise unknown_name("projection", estimator.projection, PROJECTIONS)
     if estimator.refit not in REFITS:
         raise ValueError(f"refit={estimator.refit!r} must be 'all', 'coefficients' or None.")
     reference = estimator.reference
@@ -44,8 +43,8 @@ def check_learning(estimator: Any) -> None:
         raise unknown_name("reference", reference, REFERENCES)
     check_counts(estimator, {"n_starts": 1, "n_exchanges": 0})
     family = family_of(estimator)
-    require_solvable(estimator.solver, family.mother, family.dictionary)
-    check_solver_options(estimator.solver, estimator.solver_options)
+    solver = as_solver(estimator.solver, estimator.solver_options)
+    solver.check(family.mother, family.dictionary)
 
 
 def family_of(estimator: Any) -> AtomFamily:
@@ -76,8 +75,7 @@ def make_settings(estimator: Any, n_atoms: int, tol: float, seed: int) -> Settin
         n_exchanges=int(estimator.n_exchanges),
         stop_on_increase=estimator.refit is None,
         seed=seed,
-        solver=estimator.solver,
-        solver_options=estimator.solver_options,
+        solver=as_solver(estimator.solver, estimator.solver_options),
     )
 
 

@@ -26,6 +26,7 @@ from patternfold.learning.pats import Learned
 from patternfold.learning.problem import Problem
 from patternfold.learning.project import Projection, align, project
 from patternfold.learning.project.locate import locate
+from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.start import run
 from patternfold.learning.state import Progress, State
 from patternfold.model import manifold
@@ -57,20 +58,22 @@ class PATS(TransformerMixin, ImageEstimator):
         "rotation-translation-scaling" (the paper's), "affine", or an object.
     mother : str or mother function, default="gaussian"
         φ: "gaussian", "inverse-multiquadric", or an object.
-    dictionary : dictionary, optional
-        How atoms are made from φ.
+    dictionary : str or dictionary, optional
+        How atoms are made from φ: "atoms", the paper's and the default, or an object.
     bounds : dict, optional
         Bounds of transformation parameters by name, such as ``{"theta": (-0.5, 0.5)}``.
     reference : {"centroid", "farthest"}, int, array or Pattern, default="centroid"
         Ψ, on whose manifold the images are first projected: the image nearest the centroid or
         farthest from it, an image by its index, another image, or a pattern.
-    solver : {"search", "cutting-plane", "branch-and-bound", "dca"}, default="search"
-        How an atom is found that minimises Ẽ: by our own global search, or by DC programming
-        after a particle swarm, for which φ and the dictionary must have a DC decomposition.
+    solver : str or solver, default="search"
+        How an atom is found that minimises Ẽ: by our own global search, "search", or by DC
+        programming after a particle swarm, "cutting-plane", "branch-and-bound" or "dca", for which
+        φ and the dictionary must have a DC decomposition; or a solver object.
     solver_options : dict, optional
-        Limits of a DC solver for each atom: ``max_iter``, ``time_limit`` in seconds, ``tol``. By
-        default the cutting plane makes 60 cuts in at most 30 s; the others stop after 10 s. The
-        cutting plane also takes ``decomposition="rules"``, that of the paper's appendices.
+        Options of a solver given by name. DC solvers have limits for each atom: ``max_iter``,
+        ``time_limit`` in seconds, ``tol``. By default the cutting plane makes 60 cuts in at most
+        30 s; the others stop after 10 s. The cutting plane also takes ``decomposition="rules"``,
+        that of the paper's appendices.
     tangent_refinement : bool, default=True
         Improve each new atom on the tangent distance error Ê.
     refit : {"all", "coefficients", None}, default="all"
@@ -140,10 +143,10 @@ class PATS(TransformerMixin, ImageEstimator):
         *,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
-        dictionary: AbstractDictionary | None = None,
+        dictionary: str | AbstractDictionary | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
         reference: str | int | np.ndarray | Pattern = "centroid",
-        solver: str = "search",
+        solver: str | AbstractSolver = "search",
         solver_options: Mapping[str, Any] | None = None,
         tangent_refinement: bool = True,
         refit: str | None = "all",
@@ -206,10 +209,7 @@ class PATS(TransformerMixin, ImageEstimator):
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         """
-        check_counts(self, {"n_atoms": 1})
-        check_learning(self)
-        if not self.tol >= 0:
-            raise ValueError(f"tol={self.tol!r} must not be negative.")
+        self._check_options()
         rows = rows_of(self, X, reset=True)
         weights = as_weights(sample_weight, len(rows))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -297,6 +297,12 @@ class PATS(TransformerMixin, ImageEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _check_options(self) -> None:
+        check_counts(self, {"n_atoms": 1})
+        check_learning(self)
+        if not self.tol >= 0:
+            raise ValueError(f"tol={self.tol!r} must not be negative.")
 
     def _problem(self, rows: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
         """Return the images to learn from, and the place of each of the user's among them."""

@@ -9,11 +9,15 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from patternfold.model.dictionaries import AtomDictionary
-from patternfold.model.mothers import AbstractRadialMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractAffineTransformation, AbstractTransformation
 from patternfold.numerics.precision import precision
+
+SAME = 1e-6
+"""How far F and t may be off: λ on a bound is rounded to it."""
+
+Frame = tuple[np.ndarray, Pattern]
+"""λ of all images and the pattern, which together make the same images."""
 
 
 def fix_frame(
@@ -21,29 +25,26 @@ def fix_frame(
 ) -> tuple[Pattern, np.ndarray]:
     """Return the same images with mean scale 1, mean shift 0 and, where it is free, mean angle 0.
 
-    Done for affine families and the built-in dictionary as far as the box Λ allows; a pattern
-    from other components is returned as it is.
+    Done for affine families as far as the box Λ allows, and as far as the dictionary has the atoms
+    of the moved pattern; otherwise a pattern is returned as it is.
     """
     if not isinstance(transformation, AbstractAffineTransformation) or not len(lam):
         return pattern, lam
-    if not isinstance(pattern.dictionary, AtomDictionary):
-        return pattern, lam
     names = transformation.parameters.names
-    moved = lam.astype(np.float64)
-    # Only a radial mother absorbs a stretched frame into its widths and angle.
-    if isinstance(pattern.mother, AbstractRadialMother):
-        linear = _scale_to_mean(transformation, moved)
-        pattern = _change_frame(pattern, linear)
-        if "theta" in names and not {"sx", "sy"} & set(names):
-            moved, pattern = _turn_to_mean(transformation, moved, pattern)
+    frame = lam.astype(np.float64), pattern
+    frame = _scale_to_mean(transformation, frame)
+    if "theta" in names and not {"sx", "sy"} & set(names):
+        frame = _turn_to_mean(transformation, frame)
     if transformation.translation is not None:
-        moved, pattern = _centre(transformation, moved, pattern)
+        frame = _centre(transformation, frame)
+    moved, pattern = frame
     return pattern, moved.astype(lam.dtype)
 
 
-def _scale_to_mean(transformation: AbstractAffineTransformation, lam: np.ndarray) -> np.ndarray:
-    """Divide the scales in ``lam`` by their geometric means; return D of x' = D x''."""
+def _scale_to_mean(transformation: AbstractAffineTransformation, frame: Frame) -> Frame:
+    """Divide the scales by their geometric means."""
     box, factors = transformation.parameters, np.ones(2)
+    lam = frame[0].copy()
     for name, axes in (("s", [0, 1]), ("sx", [0]), ("sy", [1])):
         if name in box.names:
             k = box.index(name)
@@ -52,32 +53,25 @@ def _scale_to_mean(transformation: AbstractAffineTransformation, lam: np.ndarray
             low, high = logs.max() - np.log(box.upper[k]), logs.min() - np.log(box.lower[k])
             factors[axes] = np.exp(np.clip(logs.mean(), low, high))
             lam[:, k] = np.clip(lam[:, k] / factors[axes[0]], box.lower[k], box.upper[k])
-    return np.diag(1 / factors)
+    return _moved(transformation, frame, lam, np.diag(1 / factors), np.zeros(2))
 
 
-def _turn_to_mean(
-    transformation: AbstractAffineTransformation, lam: np.ndarray, pattern: Pattern
-) -> tuple[np.ndarray, Pattern]:
+def _turn_to_mean(transformation: AbstractAffineTransformation, frame: Frame) -> Frame:
     """Turn the pattern so that the mean direction of the angles is 0."""
     k = transformation.parameters.index("theta")
-    mean = np.angle(np.exp(1j * lam[:, k]).mean())
-    turned = lam.copy()
+    turned = frame[0].copy()
+    mean = np.angle(np.exp(1j * turned[:, k]).mean())
     turned[:, k] -= mean
     turned = transformation.parameters.wrap(turned)
     if not transformation.parameters.contains(turned).all():
-        return lam, pattern
-    return turned, _change_frame(pattern, _rotation(-mean))
+        return frame
+    return _moved(transformation, frame, turned, _rotation(-mean), np.zeros(2))
 
 
-_linear = jax.jit(lambda transformation, lam: jax.vmap(transformation.linear)(lam))
-
-
-def _centre(
-    transformation: AbstractAffineTransformation, lam: np.ndarray, pattern: Pattern
-) -> tuple[np.ndarray, Pattern]:
+def _centre(transformation: AbstractAffineTransformation, frame: Frame) -> Frame:
     """Move the pattern's origin to where the shifts t_i are smallest in the mean square."""
-    with precision(np.dtype(np.float64)):
-        linear = np.asarray(_linear(transformation, lam))
+    lam = frame[0]
+    linear, _ = _motions(transformation, lam)
     index = [transformation.parameters.index(n) for n in transformation.translation or ()]
     shift = lam[:, index]
     # t_i'' = t_i + F_i g, least over g.
@@ -86,24 +80,43 @@ def _centre(
         moved = lam.copy()
         moved[:, index] = shift + share * linear @ g
         if transformation.parameters.contains(moved).all():
-            gamma = pattern.gamma.copy()
-            gamma[:, 1:3] -= share * g
-            return moved, pattern.replace(pattern.coef, gamma)
-    return lam, pattern
+            return _moved(transformation, frame, moved, np.eye(2), share * g)
+    return frame
 
 
-def _change_frame(pattern: Pattern, linear: np.ndarray) -> Pattern:
-    """Return q with q(x'') = p(D x''): each atom's matrix is multiplied by D and split again."""
-    gamma = pattern.gamma.copy()
-    for row in gamma:
-        psi, tau, sigma = row[0], row[1:3], row[3:5]
-        matrix = np.diag(1 / sigma) @ _rotation(-psi) @ linear
-        # B = U diag(1/σ) Vᵀ; the radial mother does not see U.
-        _, singular, right = np.linalg.svd(matrix)
-        row[0] = np.arctan2(right[0, 1], right[0, 0])
-        row[1:3] = np.linalg.solve(linear, tau)
-        row[3:5] = 1 / singular
-    return pattern.replace(pattern.coef, gamma)
+def _moved(
+    transformation: AbstractAffineTransformation,
+    frame: Frame,
+    lam: np.ndarray,
+    linear: np.ndarray,
+    shift: np.ndarray,
+) -> Frame:
+    """Return λ'' and q(x'') = p(D x'' + g), or all as it is where q has no atoms of this kind."""
+    old, pattern = frame
+    gamma = pattern.dictionary.in_frame(pattern.gamma, linear, shift, pattern.mother.is_radial)
+    if gamma is None:
+        return frame
+    (before, t), (after, t_after) = (_motions(transformation, rows) for rows in (old, lam))
+    # Names tell scales and angles; in a family where they mean something else F'' is not F D.
+    same = np.allclose(after, before @ linear, atol=SAME)
+    same = same and np.allclose(t_after, t + before @ shift, atol=SAME)
+    return (lam, pattern.replace(pattern.coef, gamma)) if same else frame
+
+
+_linear_and_shift = jax.jit(
+    lambda transformation, lam: jax.vmap(
+        lambda row: (transformation.linear(row), transformation.shift(row))
+    )(lam)
+)
+
+
+def _motions(
+    transformation: AbstractAffineTransformation, lam: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """F (N, 2, 2) and t (N, 2) of all images."""
+    with precision(np.dtype(np.float64)):
+        linear, shift = _linear_and_shift(transformation, lam)
+    return np.asarray(linear), np.asarray(shift)
 
 
 def _rotation(angle: float) -> np.ndarray:

@@ -13,18 +13,9 @@ from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate, locate_by_lines
 from patternfold.learning.refit.correct import correct_all, correct_coefficients, least_useful
 from patternfold.learning.select.points import gather, pull_back
-from patternfold.learning.select.refine import (
-    refine_frozen,
-    refine_frozen_on_pixels,
-    refine_tangent,
-)
-from patternfold.learning.select.search import search_atoms
-from patternfold.learning.select.solvers import solve_atom
+from patternfold.learning.select.refine import refine_frozen_on_pixels, refine_tangent
 from patternfold.learning.state import Callback, Reporter, State
 from patternfold.model.pattern import Pattern
-
-N_CANDIDATES = 8
-"""Atoms from the global search that are improved on Ẽ."""
 
 GATHERED_WIDTH = 1.35
 """Half the side of the square on which residuals are gathered. Pixels of images that are scaled
@@ -114,28 +105,17 @@ def select_atom(
 ) -> tuple[np.ndarray, float]:
     """Choose γ and c of the next atom by minimising Ẽ, line 8 of Algorithm 1."""
     distance, images = problem.distance(state.pattern), problem.observations
-    if settings.solver != "search":
-        return solve_atom(
-            settings.solver,
-            pull_back(images, state.lam, distance),
-            problem.family.mother,
-            problem.atom_box,
-            rng,
-            settings.solver_options,
-        )
-    nodes, side = gather(images, state.lam, distance, problem.grid.pixel, GATHERED_WIDTH)
-    candidates = search_atoms(nodes, side, problem.family, N_CANDIDATES, rng)
-    mended = settings.refit == "all"
-    gammas, coefs, gains = refine_frozen(
-        candidates, nodes, problem.family, problem.atom_box, max_iter=12 if mended else 25
-    )
-    best = gains.argmax()
-    if mended:
-        return gammas[best], float(coefs[best])
+    solver, family = settings.solver, problem.family
+    if solver.gathered:
+        points = gather(images, state.lam, distance, problem.grid.pixel, GATHERED_WIDTH)
+    else:
+        points = pull_back(images, state.lam, distance)
+    box = problem.atom_box
+    gamma, coef = solver(points, family.mother, family.dictionary, box, rng)
+    if not solver.gathered or settings.refit == "all":
+        return gamma, coef
     # Nothing later mends what gathering the pixels on nodes has blurred.
-    return refine_frozen_on_pixels(
-        gammas[best], images, state.lam, distance, problem.atom_box, max_iter=10
-    )
+    return refine_frozen_on_pixels(gamma, images, state.lam, distance, box, max_iter=10)
 
 
 def refine_atom(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -14,9 +12,9 @@ from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.refit.correct import Equations
+from patternfold.learning.select.solvers import AbstractSolver, Search
 from patternfold.model.atoms import AtomFamily, make_atoms
 from patternfold.model.box import Box
-from patternfold.model.dictionaries import AtomDictionary
 from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
@@ -40,8 +38,7 @@ class Settings:
     settle: bool = True
     stop_on_increase: bool = False
     seed: int = 0
-    solver: str = "search"
-    solver_options: Mapping[str, Any] | None = None
+    solver: AbstractSolver = field(default_factory=Search)
     effort: Effort = field(default=LEARNING)
 
 
@@ -104,15 +101,7 @@ class Problem:
     @property
     def atom_box(self) -> Box:
         """Γ, with widths that the pixels can show."""
-        box = self.family.dictionary.parameters
-        if not isinstance(self.family.dictionary, AtomDictionary):
-            return box
-        narrow = 0.75 * self.grid.pixel
-        bounds = {}
-        for name in ("sigma_x", "sigma_y"):
-            low, high = box.lower[box.index(name)], box.upper[box.index(name)]
-            bounds[name] = (max(low, min(narrow, 0.5 * high)), high)
-        return box.with_bounds(bounds)
+        return self.family.dictionary.resolved(self.grid.pixel)
 
     def with_weights(self, weights: np.ndarray) -> Problem:
         """The same images with other weights, of either sign."""

@@ -33,7 +33,7 @@ class Pattern(eqx.Module):
         Atom parameters γ_j, for the built-in dictionary (ψ, τ_x, τ_y, σ_x, σ_y).
     mother : str or mother function, default="gaussian"
         φ.
-    dictionary : dictionary, optional
+    dictionary : str or dictionary, optional
         b; the paper's rotation, translation and anisotropic scaling by default.
 
     Examples
@@ -53,7 +53,7 @@ class Pattern(eqx.Module):
         coef: Any = (),
         gamma: Any = None,
         mother: str | AbstractMother = "gaussian",
-        dictionary: AbstractDictionary | None = None,
+        dictionary: str | AbstractDictionary | None = None,
     ):
         self.mother = as_mother(mother)
         self.dictionary = as_dictionary(dictionary)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -40,6 +40,13 @@ class Damping:
     least: float = 1e-7
     most: float = 1e7
     tolerance: float = 1e-6
+
+
+SMALL = Damping()
+"""For many problems of a few unknowns."""
+
+LARGE = Damping(least=1e-10, most=1e8)
+"""For one problem of many unknowns, whose curvatures differ more."""
 
 
 class Model(NamedTuple):
@@ -73,7 +80,7 @@ def minimise(
     box: Box,
     max_iter: int | Array,
     rounding: Scalars | float = 0.0,
-    rule: Damping = Damping(),
+    rule: Damping = SMALL,
     damping: Scalars | None = None,
 ) -> Descent:
     """Go downhill from every start, at most ``max_iter`` steps; no cost ever rises.
@@ -114,7 +121,7 @@ def minimise(
 
 
 def begin(
-    starts: Points, model: Any, rule: Damping = Damping(), damping: Scalars | None = None
+    starts: Points, model: Any, rule: Damping = SMALL, damping: Scalars | None = None
 ) -> Descent:
     """Return the state of all problems before their starts, the first trials, are evaluated.
 
@@ -133,7 +140,7 @@ def advance(
     new: Model,
     box: Box,
     rounding: Scalars | float = 0.0,
-    rule: Damping = Damping(),
+    rule: Damping = SMALL,
 ) -> Descent:
     """Judge the trial by the model found there, and propose the next one."""
     better = (new.cost < state.model.cost) & ~state.done
@@ -252,24 +259,10 @@ def _eliminate(
     return jnp.moveaxis(table[:, dim:], 2, 0), definite
 
 
-class Step(Protocol):
-    """A point of a large problem: its cost, and where a damped step leads from it."""
-
-    @property
-    def cost(self) -> float:
-        """The cost at the point."""
-        ...
-
-    def step(self, damping: float) -> Step:
-        """Return the point after a step with this damping."""
-        ...
-
-
-def descend(
-    start: Step, max_iter: int, tol: float, rule: Damping = Damping(least=1e-10, most=1e8)
-) -> Iterator[Any]:
+def descend(start: Any, max_iter: int, tol: float, rule: Damping = LARGE) -> Iterator[Any]:
     """Yield the points of a descent of one large problem; the cost falls from each to the next.
 
+    A point has a ``cost``, and ``step(damping)`` returns the point to which a damped step leads.
     Ends after ``max_iter`` steps, or when one lowers the cost by less than ``tol`` of it.
     """
     here, damping = start, rule.start

@@ -77,16 +77,16 @@ class Archive:
 @contextmanager
 def open_archive(file: Any) -> Iterator[Archive]:
     """Open a zip whose directory and declared sizes are within limits."""
-    _check_directory(file)
+    length = _check_directory(file)
     file.seek(0)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        _check_members(members)
+        _check_members(members, length)
         yield Archive(archive)
 
 
-def _check_directory(file: Any) -> None:
-    """Refuse a long list of members before it is read."""
+def _check_directory(file: Any) -> int:
+    """Refuse a long list of members before it is read; return the length of the file."""
     length = file.seek(0, os.SEEK_END)
     file.seek(max(0, length - _END.size - 2**16))
     tail = file.read()
@@ -97,9 +97,10 @@ def _check_directory(file: Any) -> None:
     large = tail[max(0, start - 20) : start].startswith(b"PK\x06\x07")
     if large or count > MOST_MEMBERS or size > _LARGEST_DIRECTORY:
         raise ValueError(f"it has more than {MOST_MEMBERS} members")
+    return length
 
 
-def _check_members(members: list[zipfile.ZipInfo]) -> None:
+def _check_members(members: list[zipfile.ZipInfo], length: int) -> None:
     """Refuse names, sizes and packing that a model file never has."""
     if len({info.filename for info in members}) < len(members):
         raise ValueError("two members have the same name")
@@ -114,6 +115,9 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
             raise ValueError(f"{name} is encrypted or packed in an unexpected way")
         if info.file_size > _LARGEST_RATIO * (info.compress_size + 1024):
             raise ValueError(f"{name} would unpack to {info.file_size} bytes")
+    # Room is made for as many bytes as a member says it has, before any is read.
+    if sum(info.compress_size for info in members) > length:
+        raise ValueError("its members say that they are longer than the file")
     total = sum(info.file_size for info in members)
     if total > LARGEST:
         raise ValueError(f"it would unpack to {total} bytes, more than {LARGEST}")

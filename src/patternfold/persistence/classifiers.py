@@ -68,7 +68,7 @@ def unpack_jpats(payload: Payload) -> JPATS:
         "outlier_label_": _plain(description.get("outlier_label")),
     }
     vars(model).update(shared | remembered)
-    model._alone()  # checks the options
+    model._check_options()
     return model
 
 

@@ -8,67 +8,91 @@ from typing import Any
 import numpy as np
 
 from patternfold.model.box import Box
-from patternfold.model.dictionaries import AbstractDictionary, AtomDictionary
-from patternfold.model.mothers import MOTHERS, AbstractMother, InverseMultiquadric, as_mother
+from patternfold.model.component import Component, Family, option_names
+from patternfold.model.dictionaries import DICTIONARIES, AbstractDictionary
+from patternfold.model.mothers import MOTHERS, AbstractMother
 from patternfold.model.pattern import Pattern
-from patternfold.model.transformations import (
-    TRANSFORMATIONS,
-    AbstractTransformation,
-    as_transformation,
-)
-from patternfold.persistence.schema import take, take_array, take_list
+from patternfold.model.transformations import TRANSFORMATIONS, AbstractTransformation
+from patternfold.persistence.schema import Plain, take, take_array, take_list
 
 
 def describe_transformation(transformation: AbstractTransformation) -> dict[str, Any]:
-    """Name a built-in family and give its box."""
-    for name, kind in TRANSFORMATIONS.items():
-        if type(transformation) is kind:
-            return {"name": name, "box": _describe_box(transformation.parameters)}
-    raise _own("transformation")
+    """Name a registered family, with its options and its box."""
+    return _describe("transformation", TRANSFORMATIONS, transformation)
 
 
 def build_transformation(description: dict[str, Any]) -> AbstractTransformation:
     """Return the family on its box."""
-    family = as_transformation(take(description, "name", str))
-    box = _build_box(take(description, "box", dict))
-    if box.names != family.parameters.names:
-        raise ValueError(f"the parameters of the transformation are {box.names}")
-    bounds = {
-        name: (low, high) for name, low, high in zip(box.names, box.lower, box.upper, strict=True)
-    }
-    return family.with_bounds(bounds)
+    return _build("transformation", TRANSFORMATIONS, description)
 
 
 def describe_mother(mother: AbstractMother) -> dict[str, Any]:
-    """Name a built-in mother function and give its option."""
-    for name, kind in MOTHERS.items():
-        if type(mother) is kind:
-            options = {"mu": mother.mu} if isinstance(mother, InverseMultiquadric) else {}
-            return {"name": name, **options}
-    raise _own("mother function")
+    """Name a registered mother function, with its options."""
+    return _describe("mother function", MOTHERS, mother)
 
 
 def build_mother(description: dict[str, Any]) -> AbstractMother:
     """Return the mother function."""
-    mother = as_mother(take(description, "name", str))
-    if isinstance(mother, InverseMultiquadric):
-        return InverseMultiquadric(take(description, "mu", float))
-    return mother
+    if "mu" in description:  # older files give the inverse multiquadric's only option like this
+        description = description | {"options": {"mu": take(description, "mu", float)}}
+    return _build("mother function", MOTHERS, description)
 
 
 def describe_dictionary(dictionary: AbstractDictionary) -> dict[str, Any]:
-    """Give the box of the built-in dictionary."""
-    if isinstance(dictionary, AtomDictionary):
-        return _describe_box(dictionary.parameters)
-    raise _own("dictionary")
+    """Name a registered dictionary, with its options and its box."""
+    return _describe("dictionary", DICTIONARIES, dictionary)
 
 
-def build_dictionary(description: dict[str, Any]) -> AtomDictionary:
-    """Return the built-in dictionary on its box."""
-    box = _build_box(description)
-    if box.names != AtomDictionary().parameters.names:
-        raise ValueError(f"the parameters of the dictionary are {box.names}")
-    return AtomDictionary(box)
+def build_dictionary(description: dict[str, Any]) -> AbstractDictionary:
+    """Return the dictionary on its box."""
+    if "name" not in description:  # older files give the box of the only dictionary they know
+        description = {"name": "atoms", "box": description}
+    return _build("dictionary", DICTIONARIES, description)
+
+
+def _describe(what: str, registry: Mapping[str, type], component: Component) -> dict[str, Any]:
+    names = [name for name, kind in registry.items() if type(component) is kind]
+    if not names:
+        raise TypeError(
+            f"A model with a {what} of your own can't be saved to a file that is read without "
+            "executing code; register its class under a name, or pickle it instead."
+        )
+    description: dict[str, Any] = {"name": names[0]}
+    options = component.options()
+    if options:
+        description["options"] = options
+    if isinstance(component, Family):
+        description["box"] = _describe_box(component.parameters)
+    return description
+
+
+def _build(what: str, registry: Mapping[str, Any], description: dict[str, Any]) -> Any:
+    """Make a component whose class is registered; a file names it, and nothing more."""
+    name = take(description, "name", str)
+    if name not in registry:
+        known = ", ".join(sorted(registry))
+        raise ValueError(
+            f"its {what} {name[:40]!r} is not registered here (known: {known}); import what "
+            "registers it before loading"
+        )
+    kind = registry[name]
+    component = kind(**_build_options(kind, description))
+    if not issubclass(kind, Family):
+        return component
+    return component.on(_build_box(take(description, "box", dict)))
+
+
+def _build_options(kind: type[Component], description: dict[str, Any]) -> dict[str, Any]:
+    stored = take({"options": {}} | description, "options", dict)
+    known, options = option_names(kind), {}
+    for name, value in stored.items():
+        if name not in known:
+            raise ValueError(f"{kind.__name__} has no option {name[:40]!r}")
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(v, Plain) for v in values):
+            raise ValueError(f"the option {name!r} of {kind.__name__} must be a plain value")
+        options[name] = tuple(value) if isinstance(value, list) else value
+    return options
 
 
 def describe_pattern(pattern: Pattern) -> dict[str, Any]:
@@ -91,13 +115,6 @@ def build_pattern(description: dict[str, Any], arrays: Mapping[str, np.ndarray])
         take_array(arrays, "gamma", 2),
         build_mother(take(description, "mother", dict)),
         build_dictionary(take(description, "dictionary", dict)),
-    )
-
-
-def _own(what: str) -> TypeError:
-    return TypeError(
-        f"A model with a {what} of your own can't be saved to a file that is read without "
-        "executing code; pickle it instead."
     )
 
 

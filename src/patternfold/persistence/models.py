@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from patternfold.estimators.pats import PATS
+from patternfold.learning.select.solvers import SOLVERS
 from patternfold.persistence.components import (
     build_pattern,
     build_transformation,
@@ -36,7 +37,8 @@ class Codec(NamedTuple):
 def describe_options(model: Any) -> dict[str, Any]:
     """Return the estimator's options that JSON can hold; others are their defaults on loading."""
     options = {}
-    for name, value in model.get_params(deep=False).items():
+    given = model.get_params(deep=False)
+    for name, value in (given | _describe_solver(given.get("solver"))).items():
         value = value.item() if isinstance(value, np.generic) else value
         if name == "image_shape" and value is not None:
             value = [int(v) for v in value]
@@ -48,6 +50,14 @@ def describe_options(model: Any) -> dict[str, Any]:
             continue
         options[name] = value
     return options
+
+
+def _describe_solver(solver: Any) -> dict[str, Any]:
+    """Return a registered solver object as its name and options."""
+    for name, kind in SOLVERS.items():
+        if type(solver) is kind:
+            return {"solver": name, "solver_options": solver.options() or None}
+    return {}
 
 
 def build_options(kind: type, description: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from patternfold._validation import lookup
-from patternfold.model.dictionaries import AtomDictionary
 from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.show.png import encode_png, to_grey
@@ -82,17 +81,18 @@ def pattern_to_svg(pattern: Pattern, shape: tuple[int, int] = (512, 512)) -> str
 
 
 def _ellipses(pattern: Pattern) -> list[str]:
-    """One ellipse per atom of the built-in dictionary; others have no outline known to us."""
-    if not isinstance(pattern.dictionary, AtomDictionary):
+    """One ellipse per atom, where the dictionary knows their outlines."""
+    outlines = pattern.dictionary.ellipses(pattern.gamma)
+    if outlines is None:
         return []
     strongest = np.abs(pattern.coef).max(initial=0) or 1.0
     lines = []
-    for coef, (psi, x, y, sx, sy) in zip(pattern.coef, pattern.gamma, strict=True):
+    for coef, (x, y, a, b, angle) in zip(pattern.coef, outlines, strict=True):
         colour = "#ff9d3b" if coef > 0 else "#4aa3ff"
         lines.append(
-            f'<ellipse rx="{sx:.5f}" ry="{sy:.5f}" stroke="{colour}" '
+            f'<ellipse rx="{a:.5f}" ry="{b:.5f}" stroke="{colour}" '
             f'stroke-opacity="{0.25 + 0.75 * abs(coef) / strongest:.2f}" '
-            f'transform="translate({x:.5f} {y:.5f}) rotate({np.degrees(psi):.3f})">'
+            f'transform="translate({x:.5f} {y:.5f}) rotate({np.degrees(angle):.3f})">'
             f"<title>coefficient {coef:.4g}</title></ellipse>"
         )
     return lines

@@ -25,7 +25,15 @@ from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import (
     AbstractAffineTransformation,
     AbstractTransformation,
-    CustomTransformation,
+)
+from patternfold.testing.component_laws import (
+    check_affine,
+    check_blur,
+    check_ellipses,
+    check_frames,
+    check_options,
+    check_positions,
+    check_shapes,
 )
 from patternfold.testing.dc_laws import check_dc
 from patternfold.testing.laws import Laws, Map, sample_interior, spatial_jacobian
@@ -48,7 +56,8 @@ def check_transformation(
     their own dtype; ``derivatives`` are the derivatives of the map and ``tangent_products`` those
     of the tangents made of them; the map is a bijection, undone by ``inverse_coordinates``, where
     there is one; periodic parameters are periodic; parameters named in ``translation`` shift the
-    image; groups compose and invert.
+    image; a map that says it is affine is; groups compose and invert. Its ``options`` make it
+    again.
 
     Parameters
     ----------
@@ -74,6 +83,8 @@ def check_transformation(
     _check_inverse_map(laws, transformation)
     laws.periodic()
     _check_translation(laws, transformation)
+    check_affine(laws, transformation)
+    check_options(laws, transformation)
     if isinstance(transformation, AbstractAffineTransformation) and transformation.is_group:
         _check_group(laws, transformation)
 
@@ -83,7 +94,7 @@ def check_mother(mother: AbstractMother, dtype: Any = np.float64, seed: int = 0)
 
     Points are mapped one by one, in their own dtype; ``field`` returns φ and its gradient,
     smooth also at the origin, ``field_through`` the same by the chain rule; φ is finite
-    everywhere and decays far away.
+    everywhere and decays far away; one that says it is radial is. Its ``options`` make it again.
 
     Parameters
     ----------
@@ -113,6 +124,9 @@ def check_mother(mother: AbstractMother, dtype: Any = np.float64, seed: int = 0)
     laws.derivatives("slopes in field", gradient, slopes)
     _check_chain_rule(laws, mother, fields[0])  # the first origin is (0, 0)
     _check_decay(laws, field)
+    if mother.is_radial:
+        _check_radial(laws, mother)
+    check_options(laws, mother)
 
 
 def check_dictionary(
@@ -122,7 +136,9 @@ def check_dictionary(
 
     Points are mapped one by one, in their own dtype; ``derivatives`` and ``jacobian`` are the
     derivatives of the map in γ and in (x, y); it is a bijection; periodic parameters are
-    periodic.
+    periodic. What the dictionary knows beyond that is true: ``positions`` shift the atom,
+    ``shapes`` lie at the origin, ``ellipses`` where ‖b‖ = 1, ``in_frame`` gives the atoms of
+    p(D x + g), and ``blurred`` those convolved with a Gaussian. Its ``options`` make it again.
 
     Parameters
     ----------
@@ -148,6 +164,10 @@ def check_dictionary(
     laws.close("jacobian is that of coordinates", laws.evaluate(jacobian), differentiated)
     laws.bijective(differentiated)
     laws.periodic()
+    check_affine(laws, dictionary)
+    for check in (check_positions, check_shapes, check_ellipses, check_frames, check_blur):
+        check(laws, dictionary)
+    check_options(laws, dictionary)
 
 
 def check_pattern_operator(
@@ -221,7 +241,7 @@ def _check_tangent_products(
 
 
 def _check_inverse_map(laws: Laws, transformation: AbstractTransformation) -> None:
-    if isinstance(transformation, CustomTransformation) and transformation.inverse_function is None:
+    if not transformation.has_inverse:
         return
     there, back = transformation.coordinates, transformation.inverse_coordinates
     unmoved = np.broadcast_to(laws.points, laws.values.shape)
@@ -271,6 +291,17 @@ def _check_chain_rule(laws: Laws, mother: AbstractMother, field: np.ndarray) -> 
     slopes = np.einsum("rki,kp->rip", matrices, field[1:])
     expected = np.concatenate([values, slopes], axis=1)
     laws.close("field_through follows the chain rule", found, expected)
+
+
+def _check_radial(laws: Laws, mother: AbstractMother) -> None:
+    """Compare φ with itself, turned."""
+
+    def phi(angle: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
+        c, s = jnp.cos(angle[0]), jnp.sin(angle[0])
+        return mother(c * x - s * y, s * x + c * y)
+
+    values = laws.evaluate(phi, np.array([[0.0], [0.7], [2.0]]))
+    laws.close("turning φ changes nothing", values, np.broadcast_to(values[:1], values.shape))
 
 
 def _check_decay(laws: Laws, field: Map) -> None:

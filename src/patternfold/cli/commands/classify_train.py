@@ -116,7 +116,7 @@ def _save(
 ) -> None:
     from patternfold.persistence import Examples, save
     from patternfold.show.pages.explorer import poses, spread
-    from patternfold.show.pages.payload import view_of
+    from patternfold.show.pages.view import view_of
 
     order = np.flatnonzero(~held)[np.argsort(labels[~held], kind="stable")]
     chosen = order[spread(len(order), options.examples)] if options.examples else order[:0]

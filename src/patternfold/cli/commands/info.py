@@ -41,9 +41,15 @@ def _installation() -> dict[str, Any]:
     }
 
 
+def _say(component: Any) -> str:
+    """Name a component's class, with its options where it has some."""
+    options = ", ".join(f"{name}={value}" for name, value in component.options().items())
+    return type(component).__name__ + (f"({options})" if options else "")
+
+
 def _model(path: Path) -> dict[str, Any]:
     file = read_model(path)
-    from patternfold.show.pages.payload import view_of
+    from patternfold.show.pages.view import view_of
 
     model, view = file.model, view_of(file.model)
     box = view.transformation.parameters
@@ -52,8 +58,9 @@ def _model(path: Path) -> dict[str, Any]:
         "file": str(path),
         "estimator": type(model).__name__,
         "atoms": sum(pattern.n_atoms for pattern in view.patterns),
-        "mother": type(view.patterns[0].mother).__name__,
-        "transformation": type(view.transformation).__name__,
+        "mother": _say(view.patterns[0].mother),
+        "dictionary": _say(view.patterns[0].dictionary),
+        "transformation": _say(view.transformation),
         "parameters": [
             f"{name} in [{low:.4g}, {high:.4g}]"
             for name, low, high in zip(box.names, box.lower, box.upper, strict=True)

@@ -43,6 +43,7 @@ def _fit(options: argparse.Namespace, images: Any, console: Console) -> tuple[An
         n_atoms=options.atoms,
         transformation=options.transformation,
         mother=options.mother,
+        dictionary=options.dictionary,
         bounds={name: (low, high) for name, low, high in options.bound} or None,
         random_state=options.seed,
         callback=progress,

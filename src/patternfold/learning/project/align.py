@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 from scipy import ndimage
 
 from patternfold._validation import as_images, as_parameters, lookup
+from patternfold.learning.observations import Chunk, Observations
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import AbstractTransformation, as_transformation
+from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision, working_dtype
 
 _ORDERS = {"linear": 1, "cubic": 3}
@@ -54,9 +59,7 @@ def align(
     >>> align(image, [[0.5, 0.0]], "translation")[0, 1].tolist()
     [0.0, 0.0, 1.0, 0.0]
     """
-    return _resample(
-        _inverse_coordinates, images, parameters, transformation, image_shape, interpolation, fill
-    )
+    return _resample(True, images, parameters, transformation, image_shape, interpolation, fill)
 
 
 def warp(
@@ -72,13 +75,11 @@ def warp(
 
     Parameters and result as in `align`.
     """
-    return _resample(
-        _coordinates, images, parameters, transformation, image_shape, interpolation, fill
-    )
+    return _resample(False, images, parameters, transformation, image_shape, interpolation, fill)
 
 
 def _resample(
-    coordinates: Any,
+    inverse: bool,
     images: Any,
     parameters: Any,
     transformation: str | AbstractTransformation,
@@ -86,7 +87,7 @@ def _resample(
     interpolation: str,
     fill: float,
 ) -> np.ndarray:
-    """Sample each image where ``coordinates`` sends the pixels of the grid."""
+    """Sample each image where the map, or its inverse, sends the pixels of the grid."""
     family = as_transformation(transformation)
     order = lookup("interpolation", interpolation, _ORDERS)
     rows, shape = as_images(images, image_shape)
@@ -94,34 +95,83 @@ def _resample(
     if len(lam) != len(rows):
         raise ValueError(f"parameters has {len(lam)} rows but there are {len(rows)} images.")
     grid, dtype = Grid(*shape), working_dtype(rows)
-    result = np.empty((len(rows), *shape), dtype)
+    if not len(rows):
+        return np.empty((0, *shape), dtype)
     with precision(dtype):
-        x, y = grid.x.astype(dtype), grid.y.astype(dtype)
-        for row, one, output in zip(rows, lam.astype(dtype), result, strict=True):
-            x_new, y_new = coordinates(family, one, x, y)
-            column = np.asarray(x_new) / grid.pixel + (grid.width - 1) / 2
-            line = np.asarray(y_new) / grid.pixel + (grid.height - 1) / 2
-            ndimage.map_coordinates(
-                row.reshape(shape).astype(dtype, copy=False),
-                np.stack([line, column]),
-                output=output.reshape(-1),
-                order=order,
-                # Unlike "constant", this fades to the fill value over the last half pixel.
-                mode="grid-constant",
-                cval=fill,
-            )
+        observations = Observations.put(rows.astype(dtype, copy=False), grid)
+        stage = partial(
+            _sampled if order == 1 else _places, family=family, grid=grid, inverse=inverse
+        )
+        if order == 1:
+            sampled = observations.map(partial(stage, fill=np.asarray(fill, dtype)), lam)
+            return sampled.reshape(-1, *shape)
+        line, column = observations.map(stage, lam)
+    result = np.empty((len(rows), *shape), dtype)
+    for row, *place, output in zip(rows, line, column, result, strict=True):
+        ndimage.map_coordinates(
+            row.reshape(shape).astype(dtype, copy=False),
+            np.stack(place),
+            output=output.reshape(-1),
+            order=order,
+            # Unlike "constant", this fades to the fill value over the last half pixel.
+            mode="grid-constant",
+            cval=fill,
+        )
     return result
 
 
-@jax.jit
-def _coordinates(
-    transformation: AbstractTransformation, lam: Any, x: Any, y: Any
-) -> tuple[Any, Any]:
-    return transformation.coordinates(lam, x, y)
+@partial(compiled, static_argnames=("grid", "inverse"))
+def _sampled(
+    chunk: Chunk,
+    lam: Float[Array, "B d"],
+    family: AbstractTransformation,
+    grid: Grid,
+    inverse: bool,
+    fill: Array,
+) -> Float[Array, "B n"]:
+    return sample(chunk.images, lam, family, grid, inverse, fill)
 
 
-@jax.jit
-def _inverse_coordinates(
-    transformation: AbstractTransformation, lam: Any, x: Any, y: Any
-) -> tuple[Any, Any]:
-    return transformation.inverse_coordinates(lam, x, y)
+@partial(compiled, static_argnames=("grid", "inverse"))
+def _places(
+    chunk: Chunk,
+    lam: Float[Array, "B d"],
+    family: AbstractTransformation,
+    grid: Grid,
+    inverse: bool,
+) -> tuple[Float[Array, "B n"], Float[Array, "B n"]]:
+    return places(lam, family, grid, inverse)
+
+
+def places(
+    lam: Float[Array, "B d"], family: AbstractTransformation, grid: Grid, inverse: bool
+) -> tuple[Float[Array, "B n"], Float[Array, "B n"]]:
+    """Line and column, in pixels, to which the map or its inverse sends each pixel."""
+    x, y = (jnp.asarray(c, lam.dtype) for c in (grid.x, grid.y))
+    move = family.inverse_coordinates if inverse else family.coordinates
+    x_new, y_new = jax.vmap(move, in_axes=(0, None, None))(lam, x, y)
+    line = y_new / grid.pixel + (grid.height - 1) / 2
+    return line, x_new / grid.pixel + (grid.width - 1) / 2
+
+
+def sample(
+    images: Float[Array, "B n"],
+    lam: Float[Array, "B d"],
+    family: AbstractTransformation,
+    grid: Grid,
+    inverse: bool,
+    fill: Array | float = 0.0,
+) -> Float[Array, "B n"]:
+    """Bilinear samples of each image; what lies outside has the value ``fill``."""
+    line, column = places(lam, family, grid, inverse)
+    top, left = jnp.floor(line), jnp.floor(column)
+    low, right = line - top, column - left
+
+    def at(i: Array, j: Array) -> Array:
+        inside = (i >= 0) & (i < grid.height) & (j >= 0) & (j < grid.width)
+        index = jnp.where(inside, i * grid.width + j, 0).astype(jnp.int32)
+        return jnp.where(inside, jnp.take_along_axis(images, index, axis=1), fill)
+
+    above = (1 - right) * at(top, left) + right * at(top, left + 1)
+    below = (1 - right) * at(top + 1, left) + right * at(top + 1, left + 1)
+    return (1 - low) * above + low * below

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from patternfold.learning.distance import Distance
-from patternfold.numerics.least_squares import Damping, Descent, Model, minimise
+from patternfold.numerics.least_squares import Descent, Model, minimise
 
 BLOCK_BYTES = {"cpu": 2**19, "gpu": 2**26, "tpu": 2**26}
 """Size of one array of a block: on a CPU, the dozen that a pass over the atoms works on stay in the
@@ -113,8 +113,8 @@ def over_blocks(
     order = jnp.concatenate([order, jnp.full(n_blocks * size - n_rows, n_rows, order.dtype)])
     if otherwise is None:
         shapes = jax.eval_shape(function, jax.tree.map(lambda a: a[:size], rows))
-        otherwise = jax.tree.map(lambda s: jnp.zeros((n_rows, *s.shape[1:]), s.dtype), shapes)
-        otherwise = otherwise._replace(cost=jnp.full(n_rows, jnp.inf, otherwise.cost.dtype))
+        blank: Ends = jax.tree.map(lambda s: jnp.zeros((n_rows, *s.shape[1:]), s.dtype), shapes)
+        otherwise = blank._replace(cost=jnp.full(n_rows, jnp.inf, blank.cost.dtype))
 
     def block(i: Array, out: Ends) -> Ends:
         index = jax.lax.dynamic_slice_in_dim(order, i * size, size)
@@ -133,6 +133,3 @@ def block_rows(n_pixels: int, itemsize: int = 4) -> int:
     """Rows per block, a power of two."""
     fitting = max(1, BLOCK_BYTES.get(jax.default_backend(), 2**19) // (n_pixels * itemsize))
     return 2 ** (fitting.bit_length() - 1)
-
-
-RULE = Damping()

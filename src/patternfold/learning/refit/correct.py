@@ -186,9 +186,7 @@ def correct_all(
     pattern, lam, error
         The error is Σ_i w_i ‖u_i − U_λi(p)‖², not normalised.
     """
-    here = start
-    for here in descend(start, max_iter, tol):
-        pass
+    here: Equations = [start, *descend(start, max_iter, tol)][-1]
     return here.pattern, here.lam.astype(start.observations.dtype), here.cost
 
 

@@ -41,11 +41,10 @@ def gather(
     distance: Distance,
     cell: float,
     half_width: float,
-) -> tuple[Points, int]:
+) -> Points:
     """Share the pixels of all residual images among the nodes of a square grid, bilinearly.
 
-    Returns the nodes as points, in row-major order, and the number of nodes along a side. Pixels
-    outside the square are left out.
+    Returns the nodes as points, in row-major order. Pixels outside the square are left out.
     """
     side = 2 * round(half_width / cell) + 1
     dtype = observations.dtype
@@ -53,7 +52,7 @@ def gather(
     sums = observations.total(stage, lam)
     axis = (np.arange(side) - (side - 1) / 2) * cell
     places = np.tile(axis, side), np.repeat(axis, side)
-    return Points(*(np.asarray(a, dtype) for a in (*places, *sums))), side
+    return Points(*(np.asarray(a, dtype) for a in (*places, *sums)))
 
 
 def residual_points(

@@ -7,6 +7,7 @@ energy Σ_i w_i‖U_λi(φ_γ)‖². The cost is O(nN) for gathering and O(m log
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,16 +16,20 @@ import scipy.fft
 
 from patternfold.learning.objectives import SOUND
 from patternfold.learning.select.points import Points
+from patternfold.learning.select.refine import refine_frozen
 from patternfold.model.atoms import AtomFamily, evaluate_each
-from patternfold.model.dictionaries import AtomDictionary
-from patternfold.model.mothers import AbstractRadialMother
+from patternfold.model.box import Box
 
 fft: Any = scipy.fft  # its own annotations do not fit what it returns
 
-MOST_ELONGATED = 6
-"""Largest ratio of the widths of an atom that is tried."""
+N_CANDIDATES = 8
+"""Atoms from the global search that are improved on Ẽ."""
 
-N_WIDTHS, N_ANGLES = 6, 8
+STEPS = 16
+"""Most steps of each."""
+
+WIDEST = 0.8
+"""Largest width of an atom that is tried: half the window is 1."""
 
 
 class Shapes(NamedTuple):
@@ -36,35 +41,45 @@ class Shapes(NamedTuple):
     size: int
 
 
+def search_atom(
+    nodes: Points, family: AtomFamily, box: Box, rng: np.random.Generator
+) -> tuple[np.ndarray, float]:
+    """Return γ and c of the next atom: the best candidate of the global search, improved on Ẽ.
+
+    ``nodes`` are residuals gathered on a square grid, see `gather`.
+    """
+    candidates = search_atoms(nodes, family, N_CANDIDATES, rng)
+    gammas, coefs, gains = refine_frozen(candidates, nodes, family, box, max_iter=STEPS)
+    best = gains.argmax()
+    return gammas[best], float(coefs[best])
+
+
 def search_atoms(
-    points: Points,
-    side: int,
-    family: AtomFamily,
-    n_candidates: int,
-    rng: np.random.Generator,
+    points: Points, family: AtomFamily, n_candidates: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return γ of the most promising atoms, best first, for points gathered on a square grid."""
-    dictionary = family.dictionary
-    if not isinstance(dictionary, AtomDictionary):
-        return _search_samples(points, family, n_candidates, rng)
+    side, dictionary = math.isqrt(len(points.x)), family.dictionary
     cell = float(points.x[1] - points.x[0])
-    box = dictionary.parameters
     shapes = _shapes(family, side, cell, points.x.dtype.name)
+    if shapes is None or dictionary.positions is None:
+        return _search_samples(points, family, n_candidates, rng)
+    box = dictionary.parameters
+    i, j = (box.index(name) for name in dictionary.positions)
     gains = _gains(points, side, shapes)
     best_shape = gains.argmax(axis=0)
     gain = np.take_along_axis(gains, best_shape[None], axis=0)[0].reshape(side, side)
     x, y = points.x.reshape(side, side), points.y.reshape(side, side)
-    allowed = (x >= box.lower[1]) & (x <= box.upper[1]) & (y >= box.lower[2]) & (y <= box.upper[2])
+    allowed = (x >= box.lower[i]) & (x <= box.upper[i]) & (y >= box.lower[j]) & (y <= box.upper[j])
     gain = np.where(allowed, gain, -1.0)
     chosen = []
     for _ in range(n_candidates):
         node = int(gain.argmax())
         gamma = shapes.gamma[best_shape[node]].copy()
-        gamma[1], gamma[2] = x.flat[node], y.flat[node]
+        gamma[i], gamma[j] = x.flat[node], y.flat[node]
         chosen.append(gamma)
         # Neighbours within the atom's narrow width would be refined to the same one.
-        radius = max(2 * cell, min(gamma[3], gamma[4]))
-        gain[(x - gamma[1]) ** 2 + (y - gamma[2]) ** 2 <= radius**2] = -1.0
+        radius = max(2 * cell, float(dictionary.extent(gamma[None])[0]))
+        gain[(x - gamma[i]) ** 2 + (y - gamma[j]) ** 2 <= radius**2] = -1.0
     return np.array(chosen)
 
 
@@ -86,31 +101,12 @@ def _gains(points: Points, side: int, shapes: Shapes) -> np.ndarray:
     return np.where(energy > least, along**2 / np.maximum(energy, least), 0.0)
 
 
-def shapes_at_origin(
-    widths: np.ndarray, n_angles: int, radial: bool, most_elongated: float = np.inf
-) -> np.ndarray:
-    """γ at the origin: all pairs of widths, at all angles that look different."""
-    # A radial mother looks the same after half a turn, and after swapping its axes by a quarter.
-    angles = np.arange(n_angles) * (np.pi if radial else 2 * np.pi) / n_angles
-    rows = [
-        (psi, 0.0, 0.0, a, b)
-        for i, a in enumerate(widths)
-        for b in (widths[: i + 1] if radial else widths)
-        for psi in (angles[:1] if radial and a == b else angles)
-        if max(a, b) <= most_elongated * min(a, b)
-    ]
-    return np.array(rows)
-
-
 @lru_cache(maxsize=16)
-def _shapes(family: AtomFamily, side: int, cell: float, dtype: str) -> Shapes:
-    """Spectra of all shapes: widths in geometric steps, angles in even ones."""
-    box = family.dictionary.parameters
-    narrow = max(box.lower[3], box.lower[4], cell)
-    wide = min(box.upper[3], box.upper[4], 0.8)
-    widths = np.geomspace(narrow, max(narrow, wide), N_WIDTHS)
-    radial = isinstance(family.mother, AbstractRadialMother)
-    gamma = shapes_at_origin(widths, N_ANGLES, radial, MOST_ELONGATED)
+def _shapes(family: AtomFamily, side: int, cell: float, dtype: str) -> Shapes | None:
+    """Spectra of all shapes, where the dictionary knows some."""
+    gamma = family.dictionary.shapes(cell, WIDEST, family.mother.is_radial)
+    if gamma is None:
+        return None
     size = fft.next_fast_len(2 * side, real=True)
     # Offsets in the order of the FFT, negative ones at the end.
     offsets = cell * np.fft.fftfreq(size, 1 / size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from patternfold._validation import lookup
 from patternfold.model.mothers.base import AbstractMother, AbstractRadialMother
 from patternfold.model.mothers.custom import CustomMother
@@ -12,6 +14,7 @@ MOTHERS: dict[str, type[AbstractMother]] = {
     "gaussian": Gaussian,
     "inverse-multiquadric": InverseMultiquadric,
 }
+"""Mother functions by name: files, pages and the command line know those that stand here."""
 
 __all__ = [
     "MOTHERS",
@@ -33,4 +36,5 @@ def as_mother(mother: str | AbstractMother) -> AbstractMother:
             f"mother={mother!r} must be a name or a mother function; "
             "wrap a function of (x, y) in CustomMother."
         )
-    return lookup("mother", mother, MOTHERS)()
+    kind: Any = lookup("mother", mother, MOTHERS)
+    return kind()

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
-import equinox as eqx
 from jaxtyping import Array, Float
+
+from patternfold.model.component import Component
 
 Points = Float[Array, "*p"]
 Slopes = Float[Array, "*p"] | Float[Array, ""]
 Jacobian = tuple[tuple[Slopes, Slopes], tuple[Slopes, Slopes]]
 
 
-class AbstractMother(eqx.Module):
-    """A smooth function φ of the plane, from which all atoms are made."""
+class AbstractMother(Component):
+    """A smooth function φ of the plane, from which all atoms are made.
+
+    `formula`, where there is one, is a function ``(u, v) => φ``.
+    """
+
+    is_radial: ClassVar[bool] = False
+    """Whether φ depends on z = x² + y² alone."""
 
     @abstractmethod
     def __call__(self, x: Points, y: Points) -> Points:
@@ -31,9 +39,22 @@ class AbstractMother(eqx.Module):
         value, du, dv = self.field(u, v)
         return value, du * ux + dv * vx, du * uy + dv * vy
 
+    def convex_profile(self, z: Any, n: int, functions: Any) -> Any:
+        """Return φⁿ as a function of z = x² + y², convex in z, or None if it is not.
+
+        DC programming needs it: ``z`` may be a number, a DC value or a jet, and ``functions`` the
+        module `patternfold.dc.elementary`, whose functions take all of them.
+        """
+        return None
+
 
 class AbstractRadialMother(AbstractMother):
-    """A mother function of z = x² + y² alone, so that turning it changes nothing."""
+    """A mother function of z = x² + y² alone, so that turning it changes nothing.
+
+    `formula`, where there is one, is a function ``(z) => φ``.
+    """
+
+    is_radial: ClassVar[bool] = True
 
     @abstractmethod
     def profile(self, z: Points) -> tuple[Points, Points]:

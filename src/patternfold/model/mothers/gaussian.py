@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -16,3 +17,11 @@ class Gaussian(AbstractRadialMother):
         """Return φ and dφ/dz = −φ."""
         value = math.sqrt(2 / math.pi) * jnp.exp(-z)
         return value, -value
+
+    def formula(self) -> str:
+        """√(2/π) e^(−z)."""
+        return "(z) => Math.sqrt(2 / Math.PI) * Math.exp(-z)"
+
+    def convex_profile(self, z: Any, n: int, functions: Any) -> Any:
+        """(√(2/π) e^(−z))ⁿ."""
+        return functions.exp(z * float(-n)) * math.sqrt(2 / math.pi) ** n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 from patternfold._validation import lookup
 from patternfold.model.transformations.affine import Affine
@@ -19,7 +19,7 @@ from patternfold.model.transformations.scaling import Scaling
 from patternfold.model.transformations.similarity import Similarity
 from patternfold.model.transformations.translation import Translation
 
-TRANSFORMATIONS: dict[str, Callable[[], AbstractAffineTransformation]] = {
+TRANSFORMATIONS: dict[str, type[AbstractTransformation]] = {
     "translation": Translation,
     "scaling": Scaling,
     "rotation-translation": RotationTranslation,
@@ -27,6 +27,7 @@ TRANSFORMATIONS: dict[str, Callable[[], AbstractAffineTransformation]] = {
     "rotation-translation-scaling": RotationTranslationScaling,
     "affine": Affine,
 }
+"""Families by name: files, pages and the command line know those that stand here."""
 
 __all__ = [
     "TRANSFORMATIONS",
@@ -52,4 +53,5 @@ def as_transformation(transformation: str | AbstractTransformation) -> AbstractT
             f"transformation={transformation!r} must be a name or a transformation object; "
             "wrap a function of (lam, x, y) in CustomTransformation."
         )
-    return lookup("transformation", transformation, TRANSFORMATIONS)()
+    kind: Any = lookup("transformation", transformation, TRANSFORMATIONS)
+    return kind()

@@ -53,3 +53,11 @@ class Affine(AbstractAffineTransformation):
         shear = (unit * second).sum() / sy
         theta = jnp.arctan2(first[1], first[0])
         return jnp.concatenate([theta[None], shift, jnp.stack([sx, sy, shear])])
+
+    def formula(self) -> str:
+        """diag(s)⁻¹ K(−k) R(−θ) (x − t)."""
+        return """([theta, tx, ty, sx, sy, shear], x, y) => {
+            const c = Math.cos(theta), n = Math.sin(theta);
+            const across = c * (x - tx) + n * (y - ty), down = c * (y - ty) - n * (x - tx);
+            return [(across - shear * down) / sx, down / sy];
+        }"""

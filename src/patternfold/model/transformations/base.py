@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -13,17 +12,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
+from patternfold.model.component import Family
 
-Self = TypeVar("Self", bound="AbstractTransformation")
 Points = Float[Array, "*p"]
 
 
-class AbstractTransformation(eqx.Module):
+class AbstractTransformation(Family):
     """A family of coordinate maps a(λ, x, y) = (x', y'), so that A_λ(p)(x, y) = p(x', y').
 
     A subclass supplies the parameter domain Λ as ``parameters``, the identity, the map and its
     derivatives in λ. All methods take one λ of shape (d,) and points of any shape, and are
-    written with JAX.
+    written with JAX. `formula`, where there is one, is a function ``(lam, x, y) => [x', y']``.
     """
 
     parameters: eqx.AbstractVar[Box]
@@ -32,6 +31,9 @@ class AbstractTransformation(eqx.Module):
     translation: eqx.AbstractVar[tuple[str, str] | None]
     """Names of the parameters that shift the image, a(λ, x, y) = a(λ₀, x − t_x, y − t_y) with
     λ₀ equal to λ but for t = 0. They let the global search try all shifts at once."""
+
+    is_affine: ClassVar[bool] = False
+    """Whether the map is affine in (x, y) for every λ."""
 
     @property
     @abstractmethod
@@ -54,6 +56,11 @@ class AbstractTransformation(eqx.Module):
     ) -> tuple[Points, Points]:
         """Map pattern coordinates to image coordinates: the inverse of `coordinates`."""
 
+    @property
+    def has_inverse(self) -> bool:
+        """Whether `inverse_coordinates` is known, which aligning images needs."""
+        return True
+
     @abstractmethod
     def tangent_products(
         self,
@@ -66,17 +73,6 @@ class AbstractTransformation(eqx.Module):
     ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
         """Return TᵀT, the manifold's metric, and Tᵀw, given ∇p at the warped pixels."""
 
-    def with_bounds(self: Self, bounds: Mapping[str, tuple[float, float]]) -> Self:
-        """Return the same family on a smaller or larger Λ."""
-        if not bounds:
-            return self
-        return eqx.tree_at(
-            lambda t: t.parameters,
-            self,
-            self.parameters.with_bounds(bounds),
-            is_leaf=lambda node: isinstance(node, Box),
-        )
-
 
 class AbstractAffineTransformation(AbstractTransformation):
     """Transformations that are affine in (x, y): x = F(λ) x' + t(λ), so x' = F⁻¹ (x − t).
@@ -85,6 +81,7 @@ class AbstractAffineTransformation(AbstractTransformation):
     them. A subclass gives F and t; the coordinate map, its inverse and its derivatives follow.
     """
 
+    is_affine: ClassVar[bool] = True
     is_group: ClassVar[bool]
     """Whether the composition of two members is a member, whatever their parameters."""
 

@@ -71,6 +71,11 @@ class CustomTransformation(AbstractTransformation):
         """The parameters for which the map is (x, y) itself."""
         return np.array(self.identity_values)
 
+    @property
+    def has_inverse(self) -> bool:
+        """Whether the user gave one."""
+        return self.inverse_function is not None
+
     def coordinates(self, lam: Float[Array, " d"], x: Points, y: Points) -> tuple[Points, Points]:
         """Map image coordinates to pattern coordinates with the user's function."""
         x_new, y_new = self.function(lam, x, y)

@@ -41,3 +41,10 @@ class RotationTranslation(AbstractAffineTransformation):
         """θ is the angle of F's first column."""
         theta = jnp.arctan2(linear[1, 0], linear[0, 0])
         return jnp.concatenate([theta[None], shift])
+
+    def formula(self) -> str:
+        """R(−θ) (x − t)."""
+        return """([theta, tx, ty], x, y) => {
+            const c = Math.cos(theta), n = Math.sin(theta);
+            return [c * (x - tx) + n * (y - ty), c * (y - ty) - n * (x - tx)];
+        }"""

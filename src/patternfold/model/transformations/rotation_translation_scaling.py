@@ -50,3 +50,10 @@ class RotationTranslationScaling(AbstractAffineTransformation):
         theta = jnp.arctan2(linear[1, 0], linear[0, 0])
         scales = jnp.sqrt((linear**2).sum(axis=0))
         return jnp.concatenate([theta[None], shift, scales])
+
+    def formula(self) -> str:
+        """diag(s)⁻¹ R(−θ) (x − t)."""
+        return """([theta, tx, ty, sx, sy], x, y) => {
+            const c = Math.cos(theta), n = Math.sin(theta);
+            return [(c * (x - tx) + n * (y - ty)) / sx, (c * (y - ty) - n * (x - tx)) / sy];
+        }"""

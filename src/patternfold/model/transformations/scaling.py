@@ -38,3 +38,7 @@ class Scaling(AbstractAffineTransformation):
     ) -> Float[Array, " d"]:
         """λ = (F₁₁, F₂₂)."""
         return jnp.diag(linear)
+
+    def formula(self) -> str:
+        """Each axis divided by its scale."""
+        return "([sx, sy], x, y) => [x / sx, y / sy]"

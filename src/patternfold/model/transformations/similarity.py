@@ -45,3 +45,10 @@ class Similarity(AbstractAffineTransformation):
         theta = jnp.arctan2(linear[1, 0], linear[0, 0])
         s = jnp.hypot(linear[0, 0], linear[1, 0])
         return jnp.concatenate([theta[None], shift, s[None]])
+
+    def formula(self) -> str:
+        """s⁻¹ R(−θ) (x − t)."""
+        return """([theta, tx, ty, s], x, y) => {
+            const c = Math.cos(theta) / s, n = Math.sin(theta) / s;
+            return [c * (x - tx) + n * (y - ty), c * (y - ty) - n * (x - tx)];
+        }"""

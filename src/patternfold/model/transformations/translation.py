@@ -38,3 +38,7 @@ class Translation(AbstractAffineTransformation):
     ) -> Float[Array, " d"]:
         """λ = t."""
         return shift
+
+    def formula(self) -> str:
+        """x − t."""
+        return "([tx, ty], x, y) => [x - tx, y - ty]"

@@ -77,6 +77,11 @@ def as_json(data: Any) -> Any:
     return _markup()(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
 
 
+def as_code(text: str) -> Any:
+    """Return JavaScript that a component has written, to stand inside a script element."""
+    return _markup()(text)
+
+
 def _read(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 

@@ -12,8 +12,10 @@ import numpy as np
 from patternfold._validation import as_images
 from patternfold.learning.project import project
 from patternfold.persistence import Examples
-from patternfold.show.pages.document import Page, as_json, render_page
-from patternfold.show.pages.payload import Example, View, payload_of, view_of
+from patternfold.show.pages.document import Page, as_code, as_json, render_page
+from patternfold.show.pages.formulas import as_script
+from patternfold.show.pages.payload import Example, payload_of
+from patternfold.show.pages.view import View, view_of
 
 SCRIPTS = ("render.js", "explorer.js", "atoms.js", "gallery.js")
 MOST_EXAMPLES = 36
@@ -30,8 +32,8 @@ def explorer(
 ) -> Page:
     """Build a page to explore a fitted model: sliders for λ, atoms, images beside projections.
 
-    The browser draws the pattern from its atoms, exactly, for all built-in transformations and
-    mother functions; models with components of your own move through frames drawn beforehand.
+    The browser draws the pattern from its atoms, exactly, where all components have a formula, as
+    the built-in ones do; models with other components move through frames drawn beforehand.
     The page is one file, loads nothing and works from disk.
 
     Parameters
@@ -58,8 +60,15 @@ def explorer(
     shown = _project(view, X, y, names) if X is not None else _kept(examples)
     count = len(view.patterns)
     heading = title or ("A learned pattern" if count == 1 else f"{count} learned patterns")
-    data = as_json(payload_of(view, shown))
-    return render_page("explorer.html", SCRIPTS, title=heading, facts=facts(model, view), data=data)
+    payload = payload_of(view, shown)
+    return render_page(
+        "explorer.html",
+        SCRIPTS,
+        title=heading,
+        facts=facts(model, view),
+        formulas=as_code(as_script(payload.pop("formulas"))),
+        data=as_json(payload),
+    )
 
 
 def save_explorer(model: Any, path: str | Path, X: Any = None, **options: Any) -> Path:

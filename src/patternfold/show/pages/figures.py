@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.show.pages.payload import View
+from patternfold.show.pages.view import View
 from patternfold.show.plotting import (
     AlignmentDisplay,
     ErrorPathDisplay,
@@ -58,9 +58,7 @@ def pattern_figure(view: View, which: int) -> str:
 
 
 def _has_outlines(pattern: Any) -> bool:
-    from patternfold.model.dictionaries import AtomDictionary
-
-    return isinstance(pattern.dictionary, AtomDictionary)
+    return pattern.dictionary.ellipses(pattern.gamma) is not None
 
 
 def growth_figure(view: View, which: int) -> str:

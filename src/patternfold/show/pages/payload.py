@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from patternfold.model import manifold
-from patternfold.model.dictionaries import AtomDictionary
-from patternfold.model.mothers import MOTHERS, InverseMultiquadric
 from patternfold.model.pattern import Pattern
-from patternfold.model.transformations import TRANSFORMATIONS, AbstractTransformation
+from patternfold.model.transformations import AbstractTransformation
+from patternfold.show.pages.formulas import formulas_of
+from patternfold.show.pages.view import View
 from patternfold.show.plotting.manifold import sweep
 from patternfold.show.plotting.pattern import fine_shape
 
@@ -27,17 +26,6 @@ FRAME_SIZE = 96
 
 
 @dataclass(frozen=True)
-class View:
-    """The parts of a fitted model that pages show: one pattern, or one per class."""
-
-    patterns: Sequence[Pattern]
-    labels: Sequence[str]
-    error_paths: Sequence[np.ndarray]
-    transformation: AbstractTransformation
-    image_shape: tuple[int, int]
-
-
-@dataclass(frozen=True)
 class Example:
     """An image to show beside its projection."""
 
@@ -47,21 +35,10 @@ class Example:
     label: str = ""
 
 
-def view_of(model: Any) -> View:
-    """Look at a fitted estimator: one pattern, or one per class."""
-    check_is_fitted(model)
-    if hasattr(model, "pattern_"):
-        parts = [model.pattern_], [""], [model.error_path_]
-        return View(*parts, model.transformation_, model.image_shape_)
-    holder = getattr(model, "views_", model)
-    labels = [str(label) for label in model.classes_]
-    paths = [np.empty(0)] * len(labels)
-    return View(holder.patterns_, labels, paths, holder.transformation_, model.image_shape_)
-
-
 def payload_of(view: View, examples: Sequence[Example]) -> dict[str, Any]:
     """Return everything the explorer draws from."""
-    exact = _is_exact(view)
+    formulas = formulas_of(view)
+    exact = formulas is not None
     size = VIEW if exact else FRAME_SIZE
     shape = fine_shape(view.image_shape, size)
     data = {
@@ -70,7 +47,7 @@ def payload_of(view: View, examples: Sequence[Example]) -> dict[str, Any]:
         "small": list(fine_shape(view.image_shape, 72)),
         "exact": exact,
         "transformation": _describe_transformation(view.transformation),
-        "mother": _describe_mother(view.patterns[0]) if exact else None,
+        "formulas": formulas,
         "patterns": [
             _describe_pattern(pattern, label, path, shape, exact)
             for pattern, label, path in zip(
@@ -84,34 +61,15 @@ def payload_of(view: View, examples: Sequence[Example]) -> dict[str, Any]:
     return data
 
 
-def _is_exact(view: View) -> bool:
-    """Tell whether the browser knows all formulas."""
-    first = view.patterns[0]
-    return (
-        type(view.transformation) in TRANSFORMATIONS.values()
-        and type(first.mother) in MOTHERS.values()
-        and type(first.dictionary) is AtomDictionary
-        and all(p.mother == first.mother for p in view.patterns)
-    )
-
-
 def _describe_transformation(transformation: AbstractTransformation) -> dict[str, Any]:
     box = transformation.parameters
-    names = [n for n, kind in TRANSFORMATIONS.items() if type(transformation) is kind]
     return {
-        "name": names[0] if names else None,
         "names": list(box.names),
         "lower": list(box.lower),
         "upper": list(box.upper),
         "start": np.asarray(box.put_inside(transformation.identity)).tolist(),
+        "translation": [box.index(name) for name in transformation.translation or ()],
     }
-
-
-def _describe_mother(pattern: Pattern) -> dict[str, Any]:
-    mother = pattern.mother
-    if isinstance(mother, InverseMultiquadric):
-        return {"name": "inverse-multiquadric", "mu": mother.mu}
-    return {"name": "gaussian"}
 
 
 def _describe_pattern(

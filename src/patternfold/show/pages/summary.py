@@ -12,8 +12,8 @@ from patternfold.show.pages import figures
 from patternfold.show.pages.document import Page, render_page
 from patternfold.show.pages.explorer import facts
 from patternfold.show.pages.findings import findings
-from patternfold.show.pages.payload import View, view_of
 from patternfold.show.pages.summary_classes import class_results, class_sections, judged_sections
+from patternfold.show.pages.view import View, view_of
 
 
 def report(

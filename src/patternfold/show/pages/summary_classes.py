@@ -8,7 +8,7 @@ import numpy as np
 
 from patternfold._validation import as_images
 from patternfold.show.pages.figures import draw
-from patternfold.show.pages.payload import View
+from patternfold.show.pages.view import View
 from patternfold.show.plotting import PatternDisplay
 from patternfold.show.plotting.canvas import axes_grid, show_image
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from patternfold.model.dictionaries import AtomDictionary
 from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.show.plotting.canvas import axes_grid, show_image, single_axes
@@ -109,15 +108,17 @@ class PatternDisplay:
     def _outline(self, ax: Any) -> None:
         from matplotlib.patches import Ellipse
 
-        if not isinstance(self.pattern.dictionary, AtomDictionary):
-            raise TypeError("Only atoms of the built-in dictionary have known outlines.")
+        dictionary = self.pattern.dictionary
+        ellipses = dictionary.ellipses(self.pattern.gamma)
+        if ellipses is None:
+            raise TypeError(f"Atoms of {type(dictionary).__name__} have no known outlines.")
         strongest = np.abs(self.pattern.coef).max(initial=0) or 1.0
-        for coef, (psi, x, y, sx, sy) in zip(self.pattern.coef, self.pattern.gamma, strict=True):
+        for coef, (x, y, a, b, angle) in zip(self.pattern.coef, ellipses, strict=True):
             outline = Ellipse(
                 (x, y),
-                2 * sx,
-                2 * sy,
-                angle=np.degrees(psi),
+                2 * a,
+                2 * b,
+                angle=np.degrees(angle),
                 fill=False,
                 edgecolor="tab:orange" if coef > 0 else "tab:blue",
                 alpha=0.25 + 0.75 * abs(coef) / strongest,

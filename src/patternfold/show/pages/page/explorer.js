@@ -6,6 +6,7 @@ const Explorer = (() => {
   const at = (id) => document.getElementById(id);
   const { transformation, patterns } = data;
   const [rows, columns] = data.view;
+  const hasOutlines = data.exact && Formulas.affine;  // ellipses, whatever the parameters
 
   const state = {
     cls: 0,
@@ -36,8 +37,7 @@ const Explorer = (() => {
   // U_λ(p) of a class at any size: from the atoms, or from the frames that Python rendered.
   function values(cls, lam, width, height) {
     if (data.exact) {
-      const pattern = patterns[cls], shown = state.shown[cls];
-      return Render.render(pattern, data.mother, transformation, lam, width, height, shown);
+      return Render.render(patterns[cls], lam, width, height, state.shown[cls]);
     }
     const k = state.moved, frames = data.frames[cls][k];
     const unit = (lam[k] - transformation.lower[k]) / (transformation.upper[k] - transformation.lower[k]);
@@ -64,24 +64,18 @@ const Explorer = (() => {
   function drawOutlines() {
     const svg = at("outlines");
     svg.replaceChildren();
-    if (!state.outlines || !data.exact) return;
-    const pattern = patterns[state.cls], move = Render.motion(transformation, state.lam);
+    if (!state.outlines || !hasOutlines) return;
+    const pattern = patterns[state.cls];
     const strongest = Math.max(...pattern.coef.map(Math.abs));
     pattern.coef.forEach((coef, j) => {
       if (!state.shown[state.cls][j]) return;
-      const g = pattern.gamma[j], f = move.f;
-      const a = Render.inverse(Render.atomMap(g));
-      const x = f[0] * g[1] + f[1] * g[2] + move.t[0], y = f[2] * g[1] + f[3] * g[2] + move.t[1];
+      const { back, x, y } = Render.placeAtom(pattern.gamma[j], state.lam);
       const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
       circle.setAttribute("r", "1");
       circle.setAttribute("class", coef > 0 ? "plus" : "minus");
       circle.setAttribute("opacity", (0.3 + 0.7 * Math.abs(coef) / strongest).toFixed(2));
       circle.dataset.atom = j;
-      const m = [
-        f[0] * a[0] + f[1] * a[2], f[2] * a[0] + f[3] * a[2],
-        f[0] * a[1] + f[1] * a[3], f[2] * a[1] + f[3] * a[3],
-      ];
-      circle.setAttribute("transform", `matrix(${[...m, x, y].join(" ")})`);
+      circle.setAttribute("transform", `matrix(${[back[0], back[2], back[1], back[3], x, y].join(" ")})`);
       svg.append(circle);
     });
   }
@@ -133,8 +127,8 @@ const Explorer = (() => {
 
   // Dragging the picture moves the pattern, where the family has shifts.
   function makeDraggable() {
-    const [kx, ky] = ["tx", "ty"].map((name) => transformation.names.indexOf(name));
-    if (kx < 0 || ky < 0 || !data.exact) return;
+    const [kx, ky] = transformation.translation;
+    if (kx === undefined || !data.exact) return;
     const frame = at("frame");
     frame.classList.add("movable");
     let last = null;
@@ -182,7 +176,7 @@ const Explorer = (() => {
     at("move-hint").textContent = data.exact
       ? "Drawn here from its atoms, exactly, for every position of the sliders."
       : "This model has parts of your own: one parameter moves at a time, through frames drawn beforehand.";
-    at("outlines-label").hidden = !data.exact;
+    at("outlines-label").hidden = !hasOutlines;
     makeSliders();
     makeDraggable();
     makeButtons();

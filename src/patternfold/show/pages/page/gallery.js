@@ -28,8 +28,7 @@ const Gallery = (() => {
   // U_λ(p) with every atom, whatever is switched off on the stage.
   function projection(example) {
     if (!data.exact) return Render.unpack(example.projection);
-    const pattern = data.patterns[example.cls];
-    return Render.render(pattern, data.mother, data.transformation, example.lam, width, height);
+    return Render.render(data.patterns[example.cls], example.lam, width, height);
   }
 
   function compare() {

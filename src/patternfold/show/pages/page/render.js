@@ -1,106 +1,82 @@
 "use strict";
 // The pattern, exactly: U_λ(p) = Σ c_j φ(b(γ_j, a(λ, x, y))), as patternfold.manifold.render does.
+// `Formulas` holds a, b and φ, written by the model's components.
 
 const Render = (() => {
-  const rotation = (theta) => {
-    const c = Math.cos(theta), s = Math.sin(theta);
-    return [c, -s, s, c];
-  };
-
-  // Each family gives F, row by row, and t of (x, y) = F (x', y') + t, from its parameters by name.
-  const FAMILIES = {
-    "translation": () => [1, 0, 0, 1],
-    "scaling": (v) => [v.sx, 0, 0, v.sy],
-    "rotation-translation": (v) => rotation(v.theta),
-    "similarity": (v) => rotation(v.theta).map((f) => v.s * f),
-    "rotation-translation-scaling": (v) => {
-      const r = rotation(v.theta);
-      return [r[0] * v.sx, r[1] * v.sy, r[2] * v.sx, r[3] * v.sy];
-    },
-    "affine": (v) => {
-      const r = rotation(v.theta);
-      return [
-        v.sx * r[0], v.sy * (v.shear * r[0] + r[1]),
-        v.sx * r[2], v.sy * (v.shear * r[2] + r[3]),
-      ];
-    },
-  };
-
-  // F and t of a λ, given as a list in the family's order.
-  function motion(transformation, lam) {
-    const named = {};
-    transformation.names.forEach((name, k) => { named[name] = lam[k]; });
-    const f = FAMILIES[transformation.name](named);
-    return { f, t: [named.tx || 0, named.ty || 0] };
+  // An atom's map from the image to its own coordinates where it is affine, u = M x + o: its values
+  // at three points tell all.
+  function affineOf(gamma, lam) {
+    const map = (x, y) => Formulas.dictionary(gamma, ...Formulas.transformation(lam, x, y));
+    const o = map(0, 0), right = map(1, 0), down = map(0, 1);
+    return { m: [right[0] - o[0], down[0] - o[0], right[1] - o[1], down[1] - o[1]], o };
   }
 
-  function inverse(f) {
-    const d = f[0] * f[3] - f[1] * f[2];
-    return [f[3] / d, -f[1] / d, -f[2] / d, f[0] / d];
+  function inverse(m) {
+    const d = m[0] * m[3] - m[1] * m[2];
+    return [m[3] / d, -m[1] / d, -m[2] / d, m[0] / d];
   }
 
-  // Rows of diag(1/σ) R(−ψ), the linear part of an atom's own coordinates.
-  function atomMap(gamma) {
-    const c = Math.cos(gamma[0]), s = Math.sin(gamma[0]);
-    return [c / gamma[3], s / gamma[3], -s / gamma[4], c / gamma[4]];
+  // Where an affine atom lies in the image: its centre, and the ellipse |u| = 1 as M⁻¹.
+  function placeAtom(gamma, lam) {
+    const { m, o } = affineOf(gamma, lam), back = inverse(m);
+    return { m, back, x: -back[0] * o[0] - back[1] * o[1], y: -back[2] * o[0] - back[3] * o[1] };
   }
 
-  const product = (a, b) => [
-    a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
-    a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3],
-  ];
-
-  // Where an atom lies in the image: u = M (x − centre), with M from the image to the atom.
-  function placeAtom(gamma, move) {
-    const [f, t] = [move.f, move.t];
-    return {
-      m: product(atomMap(gamma), inverse(f)),
-      x: f[0] * gamma[1] + f[1] * gamma[2] + t[0],
-      y: f[2] * gamma[1] + f[3] * gamma[2] + t[1],
-    };
+  // Coordinates of the pixel centres along both sides.
+  function axes(width, height) {
+    const pixel = 2 / Math.max(width, height);
+    const along = (n) => Float64Array.from({ length: n }, (_, i) => (i - (n - 1) / 2) * pixel);
+    return { xs: along(width), ys: along(height), pixel };
   }
 
-  // φ as a function of z = u² + v², and the z beyond which it can't be seen.
-  function mother(description) {
-    if (description.name === "gaussian") {
-      const peak = Math.sqrt(2 / Math.PI);
-      return { phi: (z) => peak * Math.exp(-z), far: 24 };
-    }
-    const mu = description.mu;
-    if (mu === -3) {
-      return { phi: (z) => { const b = 1 + z; return 1 / (b * b * b); }, far: Infinity };
-    }
-    return { phi: (z) => Math.pow(1 + z, mu), far: Infinity };
-  }
-
-  // Add one atom to the sums, row by row, only where it can be seen.
-  function addAtom(sums, width, height, coef, place, phi, far) {
-    const pixel = 2 / Math.max(width, height), m = place.m;
+  // Add an affine atom of a radial φ, row by row, only where it can be seen.
+  function addRadial(sums, { xs, ys, pixel }, coef, place) {
+    const { m } = place, { mother: phi, far } = Formulas, width = xs.length;
     const a = m[0] * m[0] + m[2] * m[2];
     const b = m[0] * m[1] + m[2] * m[3];
     const c = m[1] * m[1] + m[3] * m[3];
-    for (let i = 0; i < height; i++) {
-      const dy = (i - (height - 1) / 2) * pixel - place.y;
-      const nearest = -b * dy / a, least = (c - b * b / a) * dy * dy;
+    for (let i = 0; i < ys.length; i++) {
+      const dy = ys[i] - place.y, nearest = -b * dy / a, least = (c - b * b / a) * dy * dy;
       if (least > far) continue;
       const reach = far === Infinity ? Infinity : Math.sqrt((far - least) / a);
       const middle = (place.x + nearest) / pixel + (width - 1) / 2;
       const first = Math.max(0, Math.ceil(middle - reach / pixel));
       const last = Math.min(width - 1, Math.floor(middle + reach / pixel));
       for (let j = first; j <= last; j++) {
-        const dx = (j - (width - 1) / 2) * pixel - place.x;
+        const dx = xs[j] - place.x;
         sums[i * width + j] += coef * phi((a * dx + 2 * b * dy) * dx + c * dy * dy);
       }
     }
   }
 
+  // Add an atom of any kind, whose coordinates at a point `map` tells.
+  function addAny(sums, points, coef, map) {
+    const { mother, radial } = Formulas;
+    points.forEach(([x, y], i) => {
+      const [u, v] = map(x, y);
+      sums[i] += coef * (radial ? mother(u * u + v * v) : mother(u, v));
+    });
+  }
+
+  // All pixels, row by row; where the transformation is not affine, seen from the pattern.
+  function pointsOf({ xs, ys }, lam) {
+    const place = Formulas.affine ? (x, y) => [x, y] : (x, y) => Formulas.transformation(lam, x, y);
+    return Array.from({ length: xs.length * ys.length }, (_, i) => (
+      place(xs[i % xs.length], ys[Math.floor(i / xs.length)])));
+  }
+
   // U_λ(p) at the pixels of an image; `shown` tells which atoms take part.
-  function render(pattern, description, transformation, lam, width, height, shown) {
-    const sums = new Float64Array(width * height);
-    const move = motion(transformation, lam), { phi, far } = mother(description);
-    pattern.coef.forEach((coef, j) => {
-      if (shown && !shown[j]) return;
-      addAtom(sums, width, height, coef, placeAtom(pattern.gamma[j], move), phi, far);
+  function render(pattern, lam, width, height, shown) {
+    const sums = new Float64Array(width * height), sides = axes(width, height);
+    const { affine, radial, dictionary } = Formulas;
+    const points = affine && radial ? null : pointsOf(sides, lam);
+    pattern.coef.forEach((coef, k) => {
+      if (shown && !shown[k]) return;
+      const gamma = pattern.gamma[k];
+      if (affine && radial) return addRadial(sums, sides, coef, placeAtom(gamma, lam));
+      if (!affine) return addAny(sums, points, coef, (x, y) => dictionary(gamma, x, y));
+      const { m, o } = affineOf(gamma, lam);
+      addAny(sums, points, coef, (x, y) => [m[0] * x + m[1] * y + o[0], m[2] * x + m[3] * y + o[1]]);
     });
     return sums;
   }
@@ -144,5 +120,5 @@ const Render = (() => {
     return values;
   }
 
-  return { motion, atomMap, inverse, render, grey, signed, paint, unpack };
+  return { placeAtom, render, grey, signed, paint, unpack };
 })();

@@ -1,0 +1,82 @@
+"""What transformations, mother functions and dictionaries have in common: options, and a formula.
+
+A component tells others what is special about it, so that files, pages and the command line need to
+know no component by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import equinox as eqx
+import numpy as np
+
+from patternfold.model.box import Box
+
+Boxed = TypeVar("Boxed", bound="Family")
+
+NOT_OPTIONS = ("parameters", "translation")
+"""Fields that belong to what a component is; the box is described on its own."""
+
+Plain = str | int | float | bool | None
+
+
+class Component(eqx.Module):
+    """A part of the model that can be described by a name, options and, maybe, a formula."""
+
+    def options(self) -> dict[str, Any]:
+        """Return what the constructor needs to make this component again, as plain values."""
+        return {name: _plain(self, name) for name in option_names(type(self))}
+
+    def formula(self) -> str | None:
+        """Return a JavaScript function for the browser, or None if there is none.
+
+        With it pages draw the pattern themselves; without it they show frames drawn beforehand.
+        """
+        return None
+
+
+class Family(Component):
+    """A component with parameters in a box."""
+
+    parameters: eqx.AbstractVar[Box]
+    """The domain of the parameters."""
+
+    def with_bounds(self: Boxed, bounds: Mapping[str, tuple[float, float]]) -> Boxed:
+        """Return the same family on a smaller or larger box."""
+        return self.on(self.parameters.with_bounds(bounds)) if bounds else self
+
+    def on(self: Boxed, box: Box) -> Boxed:
+        """Return the same family on another box of the same parameters."""
+        if box.names != self.parameters.names:
+            raise ValueError(
+                f"{type(self).__name__} has the parameters {self.parameters.names}, "
+                f"not {box.names}."
+            )
+        return eqx.tree_at(
+            lambda family: family.parameters,
+            self,
+            box,
+            is_leaf=lambda node: isinstance(node, Box),
+        )
+
+
+def option_names(kind: type[Component]) -> tuple[str, ...]:
+    """Names of the options of a component's constructor: its fields but for the box."""
+    return tuple(f.name for f in fields(kind) if f.name not in NOT_OPTIONS)
+
+
+def _plain(component: Component, name: str) -> Any:
+    """Return an option as JSON can hold it; sequences are tuples."""
+    value = getattr(component, name)
+    value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    if isinstance(value, (tuple, list)) and all(isinstance(v, Plain) for v in value):
+        return tuple(value)
+    if not isinstance(value, Plain):
+        raise TypeError(
+            f"{type(component).__name__}.{name} is no plain value; override options() to say how "
+            "the component is made again."
+        )
+    return value

@@ -1,0 +1,61 @@
+"""Formulas of a model for the browser: written by its components, never read from a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from patternfold.model.mothers import AbstractMother
+from patternfold.show.pages.view import View
+
+INVISIBLE = 4e-11
+"""Share of φ's greatest value that no picture shows, however large a coefficient may be."""
+
+FUNCTIONS = ("transformation", "dictionary", "mother")
+
+
+def formulas_of(view: View) -> dict[str, Any] | None:
+    """Return the JavaScript of all components, or None if the browser can't draw the model.
+
+    ``transformation``, ``dictionary`` and ``mother`` are functions; ``affine`` and ``radial`` tell
+    what they allow to be computed faster, ``far`` the z beyond which φ can't be seen.
+    """
+    first = view.patterns[0]
+    mother, dictionary = first.mother, first.dictionary
+    if any((p.mother, p.dictionary) != (mother, dictionary) for p in view.patterns):
+        return None
+    found = [component.formula() for component in (view.transformation, dictionary, mother)]
+    if any(text is None for text in found):
+        return None
+    return {
+        **dict(zip(FUNCTIONS, found, strict=True)),
+        "affine": view.transformation.is_affine and dictionary.is_affine,
+        "radial": mother.is_radial,
+        "far": _far(mother) if mother.is_radial else None,
+    }
+
+
+def as_script(formulas: dict[str, Any] | None) -> str:
+    """Return a JavaScript expression: the functions themselves, so that nothing is evaluated."""
+    if formulas is None:
+        return "null"
+    for name in FUNCTIONS:
+        if "</" in formulas[name] or "<!--" in formulas[name]:
+            raise ValueError(f"the formula of the {name} can't stand inside a script element")
+    lines = [f"  {name}: {formulas[name]}," for name in FUNCTIONS]
+    far = "Infinity" if formulas["far"] is None else repr(formulas["far"])
+    lines += [f"  {name}: {str(formulas[name]).lower()}," for name in ("affine", "radial")]
+    return "\n".join(["{", *lines, f"  far: {far},", "}"])
+
+
+def _far(mother: AbstractMother) -> float | None:
+    """Return the least z = x² + y² from which on φ is invisible, or None if it decays slowly."""
+    z = np.concatenate([[0.0], np.geomspace(1e-3, 1e6, 1000)])
+    with jax.enable_x64(True):
+        values = np.abs(mother(jnp.asarray(np.sqrt(z)), jnp.zeros(len(z))))
+    seen = np.flatnonzero(values > INVISIBLE * values.max())
+    last = int(seen.max()) + 1
+    return float(z[last]) if last < len(z) and z[last] < 1e3 else None
