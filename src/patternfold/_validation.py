@@ -27,8 +27,11 @@ def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:
     return table[name]
 
 
-def as_floats(name: str, value: Any) -> np.ndarray:
-    """Return ``value`` as a float array (float32 and float64 are kept) without NaN or infinity."""
+def as_floats(name: str, value: Any, finite: bool = True) -> np.ndarray:
+    """Return ``value`` as a float array (float32 and float64 are kept) without NaN or infinity.
+
+    With ``finite=False`` nobody looks for these; who computes with the array will.
+    """
     try:
         array = np.asarray(value)
         if array.dtype.kind == "c":
@@ -41,7 +44,8 @@ def as_floats(name: str, value: Any) -> np.ndarray:
         raise ValueError(
             f"{name} must be an array of real numbers; got {type(value).__name__} ({error})."
         ) from error
-    require_finite(name, array)
+    if finite:
+        require_finite(name, array)
     return array
 
 
@@ -76,14 +80,17 @@ def image_shape_of(n_pixels: int) -> tuple[int, int]:
 
 
 def as_images(
-    images: Any, image_shape: tuple[int, int] | None = None, name: str = "images"
+    images: Any,
+    image_shape: tuple[int, int] | None = None,
+    name: str = "images",
+    finite: bool = True,
 ) -> tuple[np.ndarray, tuple[int, int]]:
     """Return images as flat rows (N, n) and their shape (H, W).
 
     Accepts (N, H, W), or (N, H*W) rows with ``image_shape``; without it, rows are taken as
     square images where their length is a square number and as single rows of pixels otherwise.
     """
-    array = as_floats(name, images)
+    array = as_floats(name, images, finite)
     if array.ndim not in (2, 3):
         raise ValueError(
             f"{name} has shape {array.shape}; expected (N, H, W), or (N, H*W) with image_shape. "

@@ -11,6 +11,9 @@ from patternfold._validation import lookup
 class Effort:
     """How hard a projection searches.
 
+    Candidates from a bank of templates are improved on blurred images of few pixels, the better
+    ones, *rivals*, on part of the pixels, and the best of these, *finalists*, on all.
+
     Attributes
     ----------
     coarse_side : int
@@ -20,16 +23,22 @@ class Effort:
     n_candidates : int
         Best templates per image that are improved.
     coarse_steps : int
-        Most steps of each candidate on the blurred image.
+        Most steps of each candidate on the blurred image; with 0 all of them are rivals.
     n_rivals : int
-        Most candidates that go on to all pixels.
+        Most candidates that go on to part of the pixels.
     rival_ratio : float
         A rival costs at most so many times the best candidate. Unfinished searches on blurred
         images rank their ends only roughly.
     rival_share : float
         What a rival may cost besides, as a share of the image's energy.
+    middle_steps : int
+        Most steps of each rival.
+    n_finalists : int
+        Most rivals that go on to all pixels.
+    finalist_ratio : float
+        A finalist costs at most so many times the best rival.
     max_iter : int
-        Most steps on all pixels.
+        Most steps on all pixels; with 0 the finalists are only compared.
     newton_after : int
         Steps before second derivatives of the pattern are taken, which cost twice as much and
         make the difference where the residual is large.
@@ -47,29 +56,43 @@ class Effort:
     n_rivals: int = 3
     rival_ratio: float = 1.5
     rival_share: float = 0.02
-    max_iter: int = 8
+    middle_steps: int = 4
+    n_finalists: int = 1
+    finalist_ratio: float = 1.1
+    max_iter: int = 4
     newton_after: int = 4
     misfit: float = 0.03
     again: Effort | None = None
 
+    @property
+    def newton(self) -> bool:
+        """Whether second derivatives may be taken."""
+        return self.newton_after < self.max_iter
+
 
 _AGAIN = Effort(
-    coarse_side=16, spacing=0.1, n_candidates=48, n_rivals=12, rival_ratio=1.8, max_iter=40
+    coarse_side=16,
+    spacing=0.1,
+    n_candidates=48,
+    n_rivals=12,
+    rival_ratio=1.8,
+    n_finalists=4,
+    max_iter=40,
 )
 
 EFFORTS: dict[str, Effort] = {
     "quick": Effort(),
     "normal": Effort(again=_AGAIN),
-    "thorough": Effort(misfit=0.0, again=replace(_AGAIN, n_candidates=160, n_rivals=40)),
+    "thorough": Effort(
+        misfit=-1.0, again=replace(_AGAIN, n_candidates=160, n_rivals=40, n_finalists=12)
+    ),
 }
 """Efforts by name."""
 
+LEARNING = Effort(n_candidates=6, coarse_steps=0, max_iter=0)
+"""While a pattern is learned, steps on part of the pixels will do: it moves on, and λ with it."""
 
-LEARNING = Effort(max_iter=4, newton_after=4)
-"""While a pattern is learned a few steps, of first order, will do: it moves on, and λ with it."""
-
-
-PAPER = Effort(coarse_side=20, n_candidates=1)
+PAPER = Effort(coarse_side=20, n_candidates=1, max_iter=30)
 """The paper's projection: the best template, then line searches."""
 
 

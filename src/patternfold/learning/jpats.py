@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from patternfold.learning.effort import Effort
 from patternfold.learning.joint import (
     JointProblem,
     JointState,
@@ -46,12 +45,6 @@ class JointSettings:
     significance: float = 0.01
     patience: int = 3
     n_tuning: int = 30
-
-    @property
-    def effort(self) -> Effort:
-        """Of the projections on all manifolds; two steps more than alone, since they classify."""
-        steps = self.alone.effort.max_iter + 2
-        return replace(self.alone.effort, max_iter=steps, newton_after=steps)
 
 
 class Errors(NamedTuple):
@@ -108,7 +101,7 @@ def stages(
     for selected in iterations(problem, settings, state):
         state = selected
         yield state, "joint selection"
-    for tuned in tune(problem, state, settings.alpha, settings.effort, settings.n_tuning):
+    for tuned in tune(problem, state, settings.alpha, settings.alone.effort, settings.n_tuning):
         yield tuned, "joint correction"
 
 
@@ -133,8 +126,8 @@ def first_state(
     if references and patterns:
         raise ValueError("n_joint must be below n_atoms of every class, or of none.")
     if patterns:
-        return cross_project(problem, tuple(patterns), settings.effort)
-    lam = cross_project(problem, tuple(references), settings.effort).lam
+        return cross_project(problem, tuple(patterns), settings.alone.effort)
+    lam = cross_project(problem, tuple(references), settings.alone.effort).lam
     empty = (problem.all.empty,) * problem.n_classes
     return JointState(empty, lam, frozen_squares(problem, empty, lam))
 
@@ -156,7 +149,7 @@ def iterations(
         patterns = select_jointly(problem, settings, state, alpha, beta, rng)
         if patterns == state.patterns:
             break
-        new = cross_project(problem, patterns, settings.effort, state.lam)
+        new = cross_project(problem, patterns, settings.alone.effort, state.lam)
         if margins.f.any():
             beta = settings.beta(margins.f, new.margins(labels).wrong)
         if new.errors(problem) < state.errors(problem):

@@ -16,8 +16,8 @@ from jaxtyping import Array, Float
 from patternfold.learning.distance import Distance
 from patternfold.learning.observations import Chunk
 from patternfold.model.atoms import AtomFamily, evaluate_field
-from patternfold.model.manifold import tangent_vectors, warped_pixels
-from patternfold.numerics.least_squares import Model
+from patternfold.model.manifold import warped_pixels
+from patternfold.numerics.least_squares import Model, inverse_definite
 
 SOUND = 0.2
 """Least share of Σ |w| φ² that Σ w φ² must have: below it impostors outweigh, and c is unsound."""
@@ -113,34 +113,39 @@ def tangent_model(
     family, x, y = base.transformation, base.x, base.y
     warped = warped_pixels(family, lam, x, y)
     value, base_x, base_y = jax.lax.optimization_barrier(evaluate_field(base.atoms, *warped))
+    gamma, c = atom[0, :-1], atom[0, -1]
+    phi, phi_x, phi_y = base.atoms.family.field(gamma, *warped)
     roots = 1.0 if chunk.roots is None else chunk.roots
-
-    def parts(atom: Float[Array, " a"]) -> tuple[Batch, Float[Array, "N d n"]]:
-        phi, phi_x, phi_y = base.atoms.family.field(atom[:-1], *warped)
-        along_x, along_y = base_x + atom[-1] * phi_x, base_y + atom[-1] * phi_y
-        vectors = tangent_vectors(family, lam, x, y, roots * along_x, roots * along_y)
-        return roots * (chunk.images - value - atom[-1] * phi), vectors
-
-    w, vectors = parts(atom[0])
-    # In units of each tangent's length, with a ridge for tangents that are nearly dependent.
-    length = jnp.sqrt((vectors**2).sum(axis=2) + jnp.finfo(w.dtype).tiny)
-    gram = jnp.einsum("ikn,iln->ikl", vectors, vectors)
-    gram = gram / (length[:, :, None] * length[:, None, :])
-    inverse = jnp.linalg.inv(gram + 1e-4 * jnp.eye(gram.shape[1], dtype=w.dtype)[None])
-    inverse = inverse / (length[:, :, None] * length[:, None, :])
+    v = chunk.images - value
+    dx, dy = jax.vmap(family.derivatives, in_axes=(0, None, None))(lam, x, y)
+    along_x, along_y = roots * (base_x + c * phi_x), roots * (base_y + c * phi_y)
+    vectors = along_x[:, None] * dx + along_y[:, None] * dy
+    w = roots * (v - c * phi)
+    inverse = _inverse_of_gram(jnp.einsum("ikn,iln->ikl", vectors, vectors))
     z = jnp.einsum("ikl,iln,in->ik", inverse, vectors, w)
+    # T z is the slope of the pattern along a field of displacements (X, Y).
+    along = jnp.einsum("ik,ikn->in", z, dx), jnp.einsum("ik,ikn->in", z, dy)
 
-    def difference(atom: Float[Array, " a"]) -> Batch:
-        w, vectors = parts(atom)
-        return w - jnp.einsum("ik,ikn->in", z, vectors)
+    def displaced(gamma: Float[Array, " s"]) -> Batch:
+        phi, phi_x, phi_y = base.atoms.family.field(gamma, *warped)
+        return phi + phi_x * along[0] + phi_y * along[1]
 
-    along = jax.vmap(lambda direction: jax.jvp(difference, (atom[0],), (direction,))[1])
-    moved = along(jnp.eye(atom.shape[1], dtype=atom.dtype))
-    e, weights = difference(atom[0]), chunk.weights
-    slope = -jnp.einsum("i,ain,in->a", weights, moved, e)
-    size = jnp.abs(weights)
+    new = displaced(gamma)
+    slopes = jax.vmap(lambda direction: jax.jvp(displaced, (gamma,), (direction,))[1])
+    by_gamma = slopes(jnp.eye(len(gamma), dtype=gamma.dtype))
+    e = roots * (v - base_x * along[0] - base_y * along[1] - c * new)
+    moved = roots * jnp.concatenate([c * by_gamma, new[None]])
+    weights, size = chunk.weights, jnp.abs(chunk.weights)
+    slope = jnp.einsum("i,ain,in->a", weights, moved, e)
     across = jnp.einsum("ain,ikn->iak", moved, vectors)
     matrix = jnp.einsum("i,ain,bin->ab", size, moved, moved) - jnp.einsum(
         "i,iak,ikl,ibl->ab", size, across, inverse, across
     )
     return Model((weights * (e**2).sum(axis=1)).sum()[None], slope[None], matrix[None])
+
+
+def _inverse_of_gram(gram: Float[Array, "N d d"]) -> Float[Array, "N d d"]:
+    """(TᵀT)⁻¹ in units of each tangent's length, with a ridge for nearly dependent tangents."""
+    length = jnp.sqrt(jnp.einsum("ikk->ik", gram) + jnp.finfo(gram.dtype).tiny)
+    units = length[:, :, None] * length[:, None, :]
+    return inverse_definite(gram / units, jnp.full_like(length, 1e-4)) / units

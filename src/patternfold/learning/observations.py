@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold._validation import require_finite
 from patternfold.model.grid import Grid
 from patternfold.numerics.chunks import padded_rows
 from patternfold.numerics.compilation import compiled
@@ -209,10 +210,10 @@ class Observations:
         k = int(np.searchsorted(self.starts, i, side="right")) - 1
         return np.asarray(self.chunks[k].images[i - self.starts[k]])
 
-    @property
-    def finite(self) -> bool:
-        """Whether no pixel is NaN or infinite."""
-        return all(bool(flag) for flag in [_finite(chunk) for chunk in self.chunks])
+    def require_finite(self, name: str, images: np.ndarray) -> None:
+        """Refuse NaN and infinity: told by the devices, which have the images at hand."""
+        if not all([bool(flag) for flag in [_finite(chunk) for chunk in self.chunks]]):
+            require_finite(name, images)
 
 
 def chunk_size(n_images: int, bytes_per_image: int, platform: str) -> int:

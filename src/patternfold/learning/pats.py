@@ -125,7 +125,7 @@ def refine_atom(
     images, pixels = problem.observations, None
     if settings.refit == "all":
         # What part of the pixels leaves open, the correction mends.
-        images, pixels = problem.sparse, problem.sparse_pixels
+        images, pixels = problem.sparse.parts[0], problem.sparse_pixels
     distance = problem.distance(state.pattern, pixels)
     return refine_tangent(gamma, coef, images, state.lam, distance, problem.atom_box)
 
@@ -165,7 +165,7 @@ def correct(problem: Problem, settings: Settings, state: State) -> State:
     elif settings.refit == "all":
         # A few steps on part of the pixels will do while the pattern grows; the first atoms, on
         # which all others build, get some more.
-        start = problem.equations(*state[:2], "sparse", settings.projection != "fixed")
+        start = problem.equations(*state[:2], problem.sparse, settings.projection != "fixed")
         pattern, lam, _ = correct_all(start, max_iter=max(5, 15 // state.pattern.n_atoms))
         pattern, lam = fix_frame(pattern, lam, problem.transformation)
         new = State(pattern, lam, problem.error(pattern, lam))
@@ -178,7 +178,7 @@ def correct_at_length(problem: Problem, settings: Settings, state: State) -> Sta
     """Let all atoms and λ_i settle, on all pixels or amply many."""
     state = correct(problem, settings, state)
     # Many steps where each brings much, as towards an exact fit; few where they bring little.
-    start = problem.equations(*state[:2], "ample", settings.projection != "fixed")
+    start = problem.equations(*state[:2], problem.ample, settings.projection != "fixed")
     pattern, lam, _ = correct_all(start, max_iter=40, tol=5e-4)
     new = State(pattern, lam, problem.error(pattern, lam))
     return min(state, new, key=lambda s: s.error)
@@ -194,7 +194,7 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
     state = correct_at_length(problem, settings, state)
     yield state
     for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
-        least = least_useful(problem.equations(*state[:2], "sparse", False))
+        least = least_useful(problem.equations(*state[:2], problem.sparse, False))
         others = state.pattern.take(np.arange(state.pattern.n_atoms) != least)
         reduced = State(others, state.lam, problem.error(others, state.lam))
         new = step(problem, settings, correct(problem, settings, reduced), rng)

@@ -6,19 +6,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
-from jaxtyping import Array, Float
 
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
-from patternfold.learning.observations import Chunk, Observations
-from patternfold.learning.refit.correct import Equations
+from patternfold.learning.observations import Observations
+from patternfold.learning.refit.correct import Equations, Sampling, squares_of
 from patternfold.learning.select.solvers import AbstractSolver, Search
 from patternfold.model.atoms import AtomFamily, make_atoms
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
-from patternfold.numerics.compilation import compiled
 
 AMPLE_PIXELS = 100_000
 """Pixels of all images together that tell some dozens of atoms well enough."""
@@ -66,32 +64,37 @@ class Problem:
         return Pattern((), None, self.family.mother, self.family.dictionary)
 
     @cached_property
-    def all_pixels(self) -> np.ndarray:
-        """Indices of all pixels."""
-        return np.arange(self.grid.n_pixels)
+    def phases(self) -> tuple[np.ndarray, ...]:
+        """All pixels in parts, every other row and column of images that are large enough.
 
-    @cached_property
-    def sparse_pixels(self) -> np.ndarray:
-        """Indices of every other row and column of images that are large enough."""
+        The first part tells much by itself.
+        """
         stride = 2 if min(self.grid.shape) >= 24 else 1
-        index = self.all_pixels.reshape(self.grid.shape)
-        return index[stride // 2 :: stride, stride // 2 :: stride].ravel()
+        index = np.arange(self.grid.n_pixels).reshape(self.grid.shape)
+        order = [*range(stride // 2, stride), *range(stride // 2)]
+        return tuple(index[i::stride, j::stride].ravel() for i in order for j in order)
 
     @property
-    def ample_pixels(self) -> np.ndarray:
-        """All pixels, or, where the images have more than enough of them together, a part."""
-        many = len(self.observations) * self.grid.n_pixels > AMPLE_PIXELS
-        return self.sparse_pixels if many else self.all_pixels
+    def sparse_pixels(self) -> np.ndarray:
+        """Indices of part of the pixels."""
+        return self.phases[0]
 
     @cached_property
-    def sparse(self) -> Observations:
+    def sparse(self) -> Sampling:
         """The images at part of the pixels, for quick corrections."""
-        return self.at(self.sparse_pixels)
+        return self.sampling(self.phases[:1])
 
-    def at(self, pixels: np.ndarray) -> Observations:
+    @cached_property
+    def ample(self) -> Sampling:
+        """At all pixels, or, where the images have more than enough of them together, a part."""
+        many = len(self.observations) * self.grid.n_pixels > AMPLE_PIXELS
+        return self.sparse if many else self.sampling(self.phases)
+
+    def sampling(self, phases: tuple[np.ndarray, ...]) -> Sampling:
         """The images at some pixels."""
-        whole = len(pixels) == self.grid.n_pixels
-        return self.observations if whole else self.observations.at(pixels)
+        whole = len(phases[0]) == self.grid.n_pixels
+        images = self.observations
+        return Sampling(tuple(images if whole else images.at(p) for p in phases), phases)
 
     @cached_property
     def energy(self) -> float:
@@ -119,23 +122,18 @@ class Problem:
         x, y = self.grid.x[some].astype(dtype), self.grid.y[some].astype(dtype)
         return Distance(atoms, self.transformation, x, y)
 
-    def equations(self, pattern: Pattern, lam: np.ndarray, pixels: str, move: bool) -> Equations:
-        """Normal equations at a point, on "sparse" or "ample" pixels."""
-        some = self.sparse_pixels if pixels == "sparse" else self.ample_pixels
-        images = self.sparse if len(some) == len(self.sparse_pixels) else self.at(some)
-        return Equations(images, self.transformation, some, self.atom_box, pattern, lam, move)
+    def equations(
+        self, pattern: Pattern, lam: np.ndarray, sampling: Sampling, move: bool
+    ) -> Equations:
+        """Normal equations at a point."""
+        return Equations(sampling, self.transformation, self.atom_box, pattern, lam, move)
 
     def squares(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
         """‖u_i − U_λi(p)‖² for each image."""
-        stage = partial(_squares, distance=self.distance(pattern))
+        stage = partial(squares_of, distance=self.distance(pattern))
         lam = lam.astype(self.observations.dtype, copy=False)
         return self.observations.map(stage, lam).astype(np.float64)
 
     def error(self, pattern: Pattern, lam: np.ndarray) -> float:
         """E at the given λ_i."""
         return float((self.weights * self.squares(pattern, lam)).sum())
-
-
-@compiled
-def _squares(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float[Array, " B"]:
-    return distance.squares(chunk.images, chunk.roots, lam)

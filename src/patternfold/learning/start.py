@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.observations import Observations, distances_to_mean
-from patternfold.learning.pats import Learned, learn
+from patternfold.learning.pats import Learned, learn, refine_atom, update_parameters
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
 from patternfold.learning.state import Callback, State
 from patternfold.model.pattern import Pattern
+from patternfold.numerics.compilation import warm_up
 
-REFERENCE_ATOMS, PIXELS_PER_ATOM = 10, 8
+REFERENCE_ATOMS, PIXELS_PER_ATOM = 8, 8
 """Most atoms of the reference pattern that stands for an image, and least pixels for each."""
 
 RACE_ATOMS = 5
@@ -37,7 +39,8 @@ def run(
         if isinstance(reference, State):
             start, path = reference, []
         else:
-            references = reference_patterns(problem, settings, reference)
+            with warm_up(partial(_compile_ahead, problem, settings), problem.observations.dtype):
+                references = reference_patterns(problem, settings, reference)
             start, path = best_start(problem, settings, references, callback)
         learned = learn(problem, settings, start, callback, path=path)
     pattern, lam, _ = learned.state
@@ -45,6 +48,19 @@ def run(
     pattern, lam = fix_frame(pattern, lam, problem.transformation)
     state = State(pattern, lam, learned.state.error)
     return Learned(state, learned.path, learned.reason)
+
+
+def _compile_ahead(problem: Problem, settings: Settings) -> None:
+    """Do once what every later step does, with an atom that stands for a pattern."""
+    gamma = problem.atom_box.centre
+    pattern = problem.empty.add_atom(1e-3, gamma)
+    middle = problem.transformation.parameters.put_inside(problem.transformation.identity)
+    lam = np.tile(middle, (len(problem.observations), 1)).astype(problem.observations.dtype)
+    state = State(pattern, lam, problem.energy)
+    if settings.projection != "line-search":
+        update_parameters(problem, settings, settings.projection, pattern, lam)
+    if settings.tangent_refinement:
+        refine_atom(problem, settings, state, gamma, 1e-3)
 
 
 def best_start(
@@ -113,13 +129,17 @@ def reference_images(problem: Problem, reference: str | int, n_starts: int) -> l
 def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pattern:
     """Approximate one image by a pattern in its own frame: the paper's Ψ."""
     identity = problem.transformation.parameters.put_inside(problem.transformation.identity)
-    alone = replace(problem, observations=Observations.put(image.reshape(1, -1), problem.grid))
+    # In a chunk as large as the others, so that compiled code is shared.
+    size = len(problem.observations.chunks[0].images)
+    alone = replace(
+        problem, observations=Observations.put(image.reshape(1, -1), problem.grid, size=size)
+    )
     start = State(problem.empty, identity[None].astype(image.dtype), alone.energy)
     settings = Settings(
         min(REFERENCE_ATOMS, max(1, image.size // PIXELS_PER_ATOM)),
         tangent_refinement=False,
-        refit="coefficients",
         projection="fixed",
+        settle=False,
         seed=seed,
     )
     return learn(alone, settings, start).state.pattern

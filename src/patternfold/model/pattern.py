@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -19,7 +21,9 @@ _evaluate = compiled(evaluate)
 _evaluate_field = compiled(evaluate_field)
 
 
-class Pattern(eqx.Module):
+# Not an equinox module: compiled code takes its atoms, and attributes of modules are slow.
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Pattern:
     """A pattern p(x, y) = Σ_j c_j φ(b(γ_j, x, y)), defined everywhere in the plane.
 
     Patterns never change; `add_atom` and the other editing methods return a new one that
@@ -55,8 +59,9 @@ class Pattern(eqx.Module):
         mother: str | AbstractMother = "gaussian",
         dictionary: str | AbstractDictionary | None = None,
     ):
-        self.mother = as_mother(mother)
-        self.dictionary = as_dictionary(dictionary)
+        put = object.__setattr__
+        put(self, "mother", as_mother(mother))
+        put(self, "dictionary", as_dictionary(dictionary))
         names = self.dictionary.parameters.names
         coef = as_floats("coef", coef).astype(np.float64)
         if coef.ndim != 1:
@@ -71,9 +76,10 @@ class Pattern(eqx.Module):
             )
         self.dictionary.check(gamma)
         coef.flags.writeable = gamma.flags.writeable = False
-        self.coef, self.gamma = coef, gamma
+        put(self, "coef", coef)
+        put(self, "gamma", gamma)
 
-    @property
+    @cached_property
     def family(self) -> AtomFamily:
         """What the atoms are made of."""
         return AtomFamily(self.mother, self.dictionary)

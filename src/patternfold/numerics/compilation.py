@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from threading import Thread
 from typing import Any
 
 import jax
 
-# XLA's CPU backend stops at 256-bit vectors unless told otherwise, which costs 30 % where a core
-# has 512-bit ones. Other cores, and other backends, are not affected.
-_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
+from patternfold.numerics.precision import precision
+
+_OPTIONS = {
+    # XLA's CPU backend stops at 256-bit vectors unless told otherwise, which costs 30 % where a
+    # core has 512-bit ones. Other cores are not affected.
+    "xla_cpu_prefer_vector_width": 512,
+    # On GPUs, trying many kernels for each matrix product takes three times as long as all other
+    # compiling, and gains nothing that was measured.
+    "xla_gpu_enable_triton_gemm": False,
+}
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
@@ -26,3 +35,26 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
             return function(*args, **kwargs)
 
     return jax.jit(precise, compiler_options=_OPTIONS, **options)
+
+
+@contextmanager
+def warm_up(work: Callable[[], object], dtype: Any) -> Iterator[None]:
+    """Do some work beside the block, only for what it compiles; wait for it at the end.
+
+    Compiling takes one core: what is needed later may as well be compiled on another. Errors are
+    not reported; they come again where the work is done for its result.
+    """
+
+    def run() -> None:
+        try:
+            with precision(dtype):
+                work()
+        except Exception:
+            return
+
+    beside = Thread(target=run, daemon=True)
+    beside.start()
+    try:
+        yield
+    finally:
+        beside.join()

@@ -90,7 +90,7 @@ def _resample(
     """Sample each image where the map, or its inverse, sends the pixels of the grid."""
     family = as_transformation(transformation)
     order = lookup("interpolation", interpolation, _ORDERS)
-    rows, shape = as_images(images, image_shape)
+    rows, shape = as_images(images, image_shape, finite=False)
     lam = as_parameters("parameters", parameters, family.parameters.names)
     if len(lam) != len(rows):
         raise ValueError(f"parameters has {len(lam)} rows but there are {len(rows)} images.")
@@ -99,6 +99,7 @@ def _resample(
         return np.empty((0, *shape), dtype)
     with precision(dtype):
         observations = Observations.put(rows.astype(dtype, copy=False), grid)
+        observations.require_finite("images", rows)
         stage = partial(
             _sampled if order == 1 else _places, family=family, grid=grid, inverse=inverse
         )

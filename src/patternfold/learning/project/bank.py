@@ -1,8 +1,8 @@
 """Global stage of the projection: all images against a bank of templates, in one matrix product.
 
 The squared distance to a template is ‖u‖² − 2⟨u, U_λ(p)⟩ + ‖U_λ(p)‖². Templates are the pattern
-rendered at every node of a lattice over Λ, on a window widened by the largest shift, and all shifted
-windows cut out of it. What has left the window is not counted in the norm, exactly as in the
+rendered at every node of a lattice over Λ, on a window widened by the largest shift, and all the
+shifted windows cut out of it. What has left the window is not counted in the norm, just as in the
 distance itself. Images and pattern are blurred alike, and compared on few pixels.
 """
 

@@ -1,4 +1,4 @@
-"""Projection of observations on manifolds: the search for all chunks, and again where it misfits."""
+"""Projection of observations on manifolds: a search of all chunks, and again where it misfits."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _locate_once(
         # What follows is no part of this search, and must not make it compile again.
         effort=replace(effort, again=None, misfit=0.0),
         grid=grid,
-        newton=effort.newton_after < effort.max_iter,
+        describe=effort.max_iter > 0,
     )
     if start is None:
         middle = transformation.parameters.centre.astype(dtype)

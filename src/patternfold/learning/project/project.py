@@ -126,11 +126,12 @@ def project(
     patterns = [pattern] if isinstance(pattern, Pattern) else list(pattern)
     if not patterns or not all(isinstance(p, Pattern) for p in patterns):
         raise TypeError(f"pattern must be a Pattern or a list of them; got {pattern!r}.")
-    rows, shape = as_images(images, image_shape)
+    rows, shape = as_images(images, image_shape, finite=False)
     rows = rows.astype(working_dtype(rows), copy=False)
     starts = _starts(start, len(rows), len(patterns), family.parameters, rows.dtype)
     with precision(rows.dtype):
         observations = Observations.put(rows, Grid(*shape))
+        observations.require_finite("images", rows)
         found = _find(observations, patterns, family, method, how, starts, bool(n_candidates))
     parameters, distances, status = found.lam, np.sqrt(found.square), _WORDS[found.status]
     if isinstance(pattern, Pattern):

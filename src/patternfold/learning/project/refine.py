@@ -49,6 +49,33 @@ class Pixels(NamedTuple):
     energies: Float[Array, " B"]
 
 
+def make_rows(starts: Float[Array, "B M R d"], wanted: Bool[Array, "B M R"]) -> Rows:
+    """One row for every start of every image and pattern."""
+    n_images, n_patterns, count, dim = starts.shape
+    image = jnp.repeat(jnp.arange(n_images), n_patterns * count)
+    pattern = jnp.tile(jnp.repeat(jnp.arange(n_patterns), count), n_images)
+    lam = starts.reshape(-1, dim)
+    return Rows(image, pattern if n_patterns > 1 else None, lam, wanted.reshape(-1))
+
+
+def single(distance: Distance) -> Distance:
+    """The distance to the only pattern, its atoms without their leading axis."""
+    return Distance(distance.atoms.of(0), distance.transformation, distance.x, distance.y)
+
+
+def compare(distance: Distance, pixels: Pixels, rows: Rows) -> Ends:
+    """The cost of the wanted rows where they are."""
+    dim = rows.lam.shape[1]
+
+    def evaluate(rows: Rows) -> Ends:
+        roots = None if pixels.roots is None else pixels.roots[rows.image]
+        cost = distance.squares(pixels.images[rows.image], roots, rows.lam, rows.pattern)
+        metric = jnp.zeros((len(cost), dim, dim), cost.dtype)
+        return Ends(rows.lam, cost, metric, jnp.zeros_like(cost), jnp.ones(len(cost), bool))
+
+    return over_blocks(evaluate, rows, rows.wanted, len(distance.x))
+
+
 def refine(
     distance: Distance,
     pixels: Pixels,

@@ -7,13 +7,22 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import Effort
 from patternfold.learning.observations import Chunk
 from patternfold.learning.project.bank import Bank, choose_candidates, pool
-from patternfold.learning.project.refine import Ends, Pixels, Rows, refine
+from patternfold.learning.project.refine import (
+    Ends,
+    Pixels,
+    Rows,
+    compare,
+    make_rows,
+    refine,
+    single,
+)
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
 from patternfold.numerics.compilation import compiled
@@ -24,6 +33,9 @@ CONVERGED, BOUND, DEGENERATE, BLANK, EMPTY, UNFINISHED = range(6)
 
 SAME_POSE = 0.02
 """Ends that differ by less than this share of the box in every parameter are one."""
+
+LARGE_SIDE = 24
+"""Images of so many pixels along the shorter side have a stage on every other row and column."""
 
 SCORED = {"cpu": 2**24, "gpu": 2**29, "tpu": 2**29}
 """Bytes of template scores that exist at a time."""
@@ -48,7 +60,7 @@ class Scope(NamedTuple):
     start: Bool[Array, ""] | bool
 
 
-@partial(compiled, static_argnames=("effort", "grid", "newton"))
+@partial(compiled, static_argnames=("effort", "grid", "describe"))
 def search(
     chunk: Chunk,
     start: Float[Array, "B M d"],
@@ -57,36 +69,45 @@ def search(
     scope: Scope,
     effort: Effort,
     grid: Grid,
-    newton: bool,
+    describe: bool = True,
 ) -> Found:
     """Project the images of a chunk on every pattern.
 
     Without a bank the search is local. Flags, not shapes, say what is searched: the same compiled
-    code serves a global search, one that also knows λ, and a local one.
+    code serves a global search, one that also knows λ, and a local one. Unless asked to
+    ``describe`` its ends, the search leaves out how it ended and the misfit.
     """
-    n_patterns, n_images = len(distance.atoms.coef), len(chunk.images)
-    starts, wanted = _starts(chunk, start, bank, scope, effort)
-    count = starts.shape[2]
-    image = jnp.repeat(jnp.arange(n_images), n_patterns * count)
-    pattern = jnp.tile(jnp.repeat(jnp.arange(n_patterns), count), n_images)
+    starts, wanted = _finalists(chunk, start, bank, distance, scope, effort, grid)
     pixels = _pixels(chunk.images, chunk.roots)
-    lam = starts.reshape(-1, starts.shape[-1])
-    rows = Rows(image, pattern if n_patterns > 1 else None, lam, wanted.reshape(-1))
-    own = distance if n_patterns > 1 else _single(distance)
+    rows = make_rows(starts, wanted)
+    own = distance if starts.shape[1] > 1 else single(distance)
     steps = effort.max_iter
-    first = min(effort.newton_after, steps) if newton else steps
-    ends = refine(own, pixels, rows, first, steps - first, newton)
-    return _best(own, chunk, grid, rows, ends, (n_images, n_patterns, count))
+    if steps == 0:
+        ends = compare(own, pixels, rows)
+    else:
+        first = min(effort.newton_after, steps) if effort.newton else steps
+        ends = refine(own, pixels, rows, first, steps - first, effort.newton)
+    return _best(own, chunk, grid, rows, ends, starts.shape[:3], describe)
 
 
-def _starts(
-    chunk: Chunk, start: Float[Array, "B M d"], bank: Bank | None, scope: Scope, effort: Effort
-) -> tuple[Float[Array, "B M R d"], Bool[Array, "B M R"]]:
-    """Points from which to go on with all pixels, and which of them are worth it."""
+def _finalists(
+    chunk: Chunk,
+    start: Float[Array, "B M d"],
+    bank: Bank | None,
+    distance: Distance,
+    scope: Scope,
+    effort: Effort,
+    grid: Grid,
+) -> tuple[Float[Array, "B M F d"], Bool[Array, "B M F"]]:
+    """Points from which to go on with all pixels, and which of them are worth it.
+
+    Known λ always are: whatever the other stages say, no image ends worse than it began.
+    """
     known = jnp.broadcast_to(scope.start, (*start.shape[:2], 1))
     known = known & (chunk.weights != 0)[:, None, None]
+    known_start = (start[:, :, None], known)
     if bank is None:
-        return start[:, :, None], known
+        return known_start
 
     def from_bank() -> tuple[Array, Array]:
         return _rivals(chunk, bank, effort)
@@ -94,9 +115,44 @@ def _starts(
     def nothing() -> tuple[Array, Array]:
         return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(from_bank))
 
-    lam, wanted = jax.lax.cond(scope.everywhere, from_bank, nothing)
-    lam = jnp.concatenate([lam, start[:, :, None]], axis=2)
-    return lam, jnp.concatenate([wanted, known], axis=2)
+    rivals = jax.lax.cond(scope.everywhere, from_bank, nothing)
+    stride = 2 if min(grid.shape) >= LARGE_SIDE else 1
+    if stride > 1 or effort.max_iter == 0:
+        rivals = _middle(chunk, _joined(rivals, known_start), distance, effort, grid, stride)
+    return _joined(rivals, known_start)
+
+
+def _joined(*parts: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Starts and whether they are wanted, put together."""
+    lam, wanted = (jnp.concatenate(part, axis=2) for part in zip(*parts, strict=True))
+    return lam, wanted
+
+
+def _middle(
+    chunk: Chunk,
+    rivals: tuple[Array, Array],
+    distance: Distance,
+    effort: Effort,
+    grid: Grid,
+    stride: int,
+) -> tuple[Float[Array, "B M F d"], Bool[Array, "B M F"]]:
+    """Improve the rivals on part of the pixels; return the better ends."""
+    index = np.arange(grid.n_pixels).reshape(grid.shape)
+    some = index[stride // 2 :: stride, stride // 2 :: stride].ravel()
+    part = Distance(distance.atoms, distance.transformation, distance.x[some], distance.y[some])
+    own = part if rivals[0].shape[1] > 1 else single(part)
+    roots = None if chunk.roots is None else chunk.roots[:, some]
+    ends = refine(
+        own, _pixels(chunk.images[:, some], roots), make_rows(*rivals), effort.middle_steps
+    )
+    shape = rivals[1].shape
+    return _best_apart(
+        distance.transformation.parameters,
+        ends.lam.reshape(*shape, -1),
+        ends.cost.reshape(shape),
+        (effort.finalist_ratio, jnp.zeros((), ends.cost.dtype)),
+        effort.n_finalists,
+    )
 
 
 def _rivals(
@@ -118,20 +174,20 @@ def _rivals(
         candidates = candidates.reshape(len(pooled), *candidates.shape[2:])
     else:
         candidates = choose((pooled, roots))
-    count = candidates.shape[2]
+    if effort.coarse_steps == 0:
+        return candidates, jnp.broadcast_to(
+            (chunk.weights != 0)[:, None, None], candidates.shape[:3]
+        )
     pixels = _pixels(pooled, roots)
-    coarse = bank.coarse if n_patterns > 1 else _single(bank.coarse)
-    image = jnp.repeat(jnp.arange(len(pooled)), n_patterns * count)
-    pattern = jnp.tile(jnp.repeat(jnp.arange(n_patterns), count), len(pooled))
-    lam = candidates.reshape(-1, candidates.shape[-1])
-    wanted = jnp.repeat(chunk.weights != 0, n_patterns * count)
-    rows = Rows(image, pattern if n_patterns > 1 else None, lam, wanted)
-    ends = refine(coarse, pixels, rows, effort.coarse_steps)
-    shape = (len(pooled), n_patterns, count)
-    limit = (effort.rival_ratio, effort.rival_share * pixels.energies[:, None])
-    box = coarse.transformation.parameters
+    coarse = bank.coarse if n_patterns > 1 else single(bank.coarse)
+    wanted = jnp.broadcast_to((chunk.weights != 0)[:, None, None], candidates.shape[:3])
+    ends = refine(coarse, pixels, make_rows(candidates, wanted), effort.coarse_steps)
     return _best_apart(
-        box, ends.lam.reshape(*shape, -1), ends.cost.reshape(shape), limit, effort.n_rivals
+        coarse.transformation.parameters,
+        ends.lam.reshape(candidates.shape),
+        ends.cost.reshape(candidates.shape[:3]),
+        (effort.rival_ratio, effort.rival_share * pixels.energies[:, None]),
+        effort.n_rivals,
     )
 
 
@@ -166,7 +222,8 @@ def _best(
     grid: Grid,
     rows: Rows,
     ends: Ends,
-    shape: tuple[int, int, int],
+    shape: tuple[int, ...],
+    describe: bool,
 ) -> Found:
     """Keep the best end of each image and pattern, and say how it was reached."""
     n_images, n_patterns, count = shape
@@ -176,9 +233,11 @@ def _best(
     box = distance.transformation.parameters
     lam = box.put_inside(best_ends.lam)
     which = None if rows.pattern is None else rows.pattern[place]
-    status = _status(box, best_ends, (chunk.images != 0).any(axis=1)[rows.image[place]])
-    misfit = _misfit(distance, chunk, grid, rows.image[place], lam, which)
     square = jnp.maximum(best_ends.cost, 0)
+    status, misfit = jnp.full(len(lam), UNFINISHED, jnp.int8), jnp.zeros_like(square)
+    if describe:
+        status = _status(box, best_ends, (chunk.images != 0).any(axis=1)[rows.image[place]])
+        misfit = _misfit(distance, chunk, grid, rows.image[place], lam, which)
     two = (n_images, n_patterns)
     return Found(
         lam.reshape(*two, -1), square.reshape(two), status.reshape(two), misfit.reshape(two)
@@ -224,8 +283,3 @@ def _misfit(
 def _pixels(images: Array, roots: Array | None) -> Pixels:
     weighted = images if roots is None else images * roots
     return Pixels(images, roots, (weighted**2).sum(axis=1))
-
-
-def _single(distance: Distance) -> Distance:
-    """The same with the only pattern's atoms, without their leading axis."""
-    return Distance(distance.atoms.of(0), distance.transformation, distance.x, distance.y)

@@ -9,7 +9,8 @@ photogrammetry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import linalg
 
+from patternfold.learning.distance import Distance
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.model.atoms import AtomFamily, Atoms, evaluate_field, pad_atoms, padded_size
 from patternfold.model.box import Box
@@ -40,29 +42,38 @@ class Normal(NamedTuple):
     """Normal equations of E over a chunk; m = K·(s+1) parameters of atoms, d of each λ_i.
 
     ``own`` holds inner products of the tangents and the residual of each image, ``cross`` those of
-    the atoms' derivatives with them, ``atoms`` those of the derivatives with one another, summed
-    over images. They stay on the device.
+    the atoms' derivatives with them, ``atoms`` those of the derivatives with one another and
+    ``slope`` those with the residuals, both summed over images. They stay on the device.
     """
 
     atoms: Float[Array, "m m"]
+    slope: Float[Array, " m"]
     cross: Float[Array, "B m e"]
     own: Float[Array, "B e e"]
 
 
-class Reduced(NamedTuple):
-    """What travels: the system in the atoms' parameters with all λ_i eliminated."""
+@dataclass(frozen=True)
+class Sampling:
+    """The images at some pixels, in parts that have equally many of them.
 
-    matrix: Float[Array, "m m"]
-    slope: Float[Array, " m"]
+    Sums over the parts are sums over all these pixels, by the same compiled code for few and many.
+    """
+
+    parts: tuple[Observations, ...]
+    pixels: tuple[np.ndarray, ...]
+
+    def coordinates(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The x and y of a part's pixels."""
+        part = self.parts[k]
+        return tuple(c[self.pixels[k]].astype(part.dtype) for c in (part.grid.x, part.grid.y))  # pyright: ignore
 
 
 @dataclass(frozen=True)
 class Equations:
     """E with its normal equations at a pattern and λ, as a point of `descend`."""
 
-    observations: Observations
+    sampling: Sampling
     transformation: AbstractTransformation
-    pixels: np.ndarray
     box: Box
     pattern: Pattern
     lam: np.ndarray
@@ -71,50 +82,54 @@ class Equations:
     @cached_property
     def cost(self) -> float:
         """Σ_i w_i ‖u_i − U_λi(p)‖²."""
-        dim = self.lam.shape[1]
-        chunks = zip(self._normal, self.observations.counts, strict=True)
-        return float(sum(np.asarray(n.own[:k, dim, dim], np.float64).sum() for n, k in chunks))
+        dtype, total = self._images.dtype, 0.0
+        for k, part in enumerate(self.sampling.parts):
+            distance = Distance(
+                self.pattern.atoms(dtype), self.transformation, *self.sampling.coordinates(k)
+            )
+            squares = part.map(partial(squares_of, distance=distance), self.lam.astype(dtype))
+            total += float((np.abs(part.weights) * squares.astype(np.float64)).sum())
+        return total
 
     @cached_property
     def atoms_matrix(self) -> np.ndarray:
         """Second derivatives by the atoms' parameters, one block per atom."""
-        order = self._order
-        return self._sum(n.atoms for n in self._normal)[np.ix_(order, order)]
+        return self._sum(n.atoms for n in self._normal)[np.ix_(self._order, self._order)]
 
     @cached_property
     def atoms_slope(self) -> np.ndarray:
         """Half of the negative gradient by the atoms' parameters."""
-        dim = self.lam.shape[1]
-        return self._sum(n.cross[:, :, dim].sum(axis=0) for n in self._normal)[self._order]
+        return self._sum(n.slope for n in self._normal)[self._order]
 
     def step(self, damping: float) -> Equations:
         """Solve the damped arrow system and move the atoms, and λ as far as it may."""
-        delta = self._solve(damping)
+        inverses = self._inverses(damping) if self.move_lam else []
+        delta = self._solve(damping, inverses)
         by_atom = delta.reshape(self.pattern.n_atoms, -1)
         gamma = self.box.put_inside(self.pattern.gamma + by_atom[:, :-1])
         pattern = self.pattern.replace(self.pattern.coef + by_atom[:, -1], gamma)
-        lam = self._moved_lam(delta, damping) if self.move_lam else self.lam
-        return Equations(
-            self.observations,
-            self.transformation,
-            self.pixels,
-            self.box,
-            pattern,
-            lam,
-            self.move_lam,
-        )
+        lam = self._moved_lam(delta, inverses) if self.move_lam else self.lam
+        return replace(self, pattern=pattern, lam=lam)
+
+    @property
+    def _images(self) -> Observations:
+        return self.sampling.parts[0]
 
     @cached_property
     def _normal(self) -> list[Normal]:
         n_padded = padded_atoms(self.pattern.n_atoms, len(self.lam))
-        dtype = self.observations.dtype
+        dtype = self._images.dtype
         coef, gamma = pad_atoms(self.pattern.coef, self.pattern.gamma, n_padded)
         count = np.asarray(self.pattern.n_atoms, np.int32)
         atoms = Atoms(coef.astype(dtype), gamma.astype(dtype), count, self.pattern.family)
-        grid = self.observations.grid
-        x, y = (c[self.pixels].astype(dtype) for c in (grid.x, grid.y))
-        stage = partial(_assemble, atoms=atoms, transformation=self.transformation, x=x, y=y)
-        return self.observations.each(stage, self.lam.astype(dtype))
+        found: list[Normal] | None = None
+        for k, part in enumerate(self.sampling.parts):
+            x, y = self.sampling.coordinates(k)
+            stage = partial(_assemble, atoms=atoms, transformation=self.transformation, x=x, y=y)
+            more = part.each(stage, self.lam.astype(dtype))
+            found = more if found is None else [_added(*pair) for pair in zip(found, more)]  # noqa: B905
+        assert found is not None
+        return found
 
     @property
     def _order(self) -> np.ndarray:
@@ -124,17 +139,17 @@ class Equations:
         index = np.arange(n_padded * size).reshape(size, n_padded)
         return index.T[: self.pattern.n_atoms].ravel()
 
-    def _solve(self, damping: float) -> np.ndarray:
+    def _solve(self, damping: float, inverses: list[Array]) -> np.ndarray:
         matrix, slope = self.atoms_matrix.copy(), self.atoms_slope.copy()
         diagonal = np.diag(matrix).copy()
         ridge = 1e-12 * diagonal.max(initial=0) + np.finfo(np.float64).tiny
         held = _held(self.box, self.pattern.gamma, slope)
         matrix[np.diag_indices_from(matrix)] += damping * diagonal + ridge
         if self.move_lam:
-            reduced = self._over_chunks(partial(_eliminated, damping=self._as_scalar(damping)))
-            order = self._order
-            matrix -= self._sum(r.matrix for r in reduced)[np.ix_(order, order)]
-            slope -= self._sum(r.slope for r in reduced)[order]
+            pairs = zip(self._normal, inverses, strict=True)
+            taken = [_eliminated(normal, inverse) for normal, inverse in pairs]
+            matrix -= self._sum(m for m, _ in taken)[np.ix_(self._order, self._order)]
+            slope -= self._sum(s for _, s in taken)[self._order]
         matrix[held], matrix[:, held], slope[held] = 0, 0, 0
         matrix[held, held] = 1
         try:
@@ -143,28 +158,23 @@ class Equations:
             # Rounding has made the matrix indefinite; the caller will raise the damping.
             return slope / np.maximum(diagonal, ridge) * min(1.0, 1 / damping)
 
-    def _moved_lam(self, delta: np.ndarray, damping: float) -> np.ndarray:
-        padded = np.zeros(self._normal[0].atoms.shape[0], self.observations.dtype)
+    def _inverses(self, damping: float) -> list[Array]:
+        """H_i⁻¹ of every image, chunk by chunk."""
+        box, dtype = self.transformation.parameters, self._images.dtype
+        rows = self._images.rows(self.lam.astype(dtype))
+        pairs = zip(self._normal, rows, strict=True)
+        return [_inverse_metric(n.own, lam, np.asarray(damping, dtype), box) for n, lam in pairs]
+
+    def _moved_lam(self, delta: np.ndarray, inverses: list[Array]) -> np.ndarray:
+        padded = np.zeros(self._normal[0].slope.shape[0], self._images.dtype)
         padded[self._order] = delta
-        stage = partial(_substituted, delta=padded, damping=self._as_scalar(damping))
-        moved = [np.asarray(part) for part in self._over_chunks(stage)]
-        counts = self.observations.counts
-        return np.concatenate([part[:k] for part, k in zip(moved, counts, strict=True)])
-
-    def _over_chunks(self, stage: Any) -> list[Any]:
-        """Call a stage of the assembled equations for every chunk."""
-        lam = self.observations.rows(self.lam.astype(self.observations.dtype))
-        return [
-            stage(normal, rows, transformation=self.transformation)
-            for normal, rows in zip(self._normal, lam, strict=True)
-        ]
-
-    def _as_scalar(self, value: float) -> np.ndarray:
-        return np.asarray(value, self.observations.dtype)
+        pairs = zip(self._normal, inverses, self._images.counts, strict=True)
+        steps = [np.asarray(_lam_steps(n, inverse, padded))[:k] for n, inverse, k in pairs]
+        return self.transformation.parameters.put_inside(self.lam + np.concatenate(steps))
 
     @staticmethod
-    def _sum(parts: Any) -> np.ndarray:
-        return sum(np.asarray(part, np.float64) for part in parts)  # pyright: ignore
+    def _sum(parts: Iterable[Any]) -> np.ndarray:
+        return np.sum([np.asarray(part, np.float64) for part in parts], axis=0)
 
 
 def correct_all(
@@ -187,7 +197,7 @@ def correct_all(
         The error is Σ_i w_i ‖u_i − U_λi(p)‖², not normalised.
     """
     here: Equations = [start, *descend(start, max_iter, tol)][-1]
-    return here.pattern, here.lam.astype(start.observations.dtype), here.cost
+    return here.pattern, here.lam.astype(start.lam.dtype), here.cost
 
 
 @compiled
@@ -217,9 +227,9 @@ def _assemble(
     )
     m = len(atoms.coef) * size
     total, (cross, own) = jax.lax.scan(add, jnp.zeros((m, m), lam.dtype), split)
-    return Normal(
-        total, cross.reshape(n_images, *cross.shape[2:]), own.reshape(n_images, *own.shape[2:])
-    )
+    cross = cross.reshape(n_images, *cross.shape[2:])
+    own = own.reshape(n_images, *own.shape[2:])
+    return Normal(total, cross[:, :, -1].sum(axis=0), cross, own)
 
 
 def _products(
@@ -260,49 +270,54 @@ def _products(
 
 @compiled
 def _eliminated(
-    normal: Normal, lam: Float[Array, "B d"], damping: Array, transformation: AbstractTransformation
-) -> Reduced:
+    normal: Normal, inverse: Float[Array, "B d d"]
+) -> tuple[Float[Array, "m m"], Float[Array, " m"]]:
     """Σ C_i H_i⁻¹ C_iᵀ and Σ C_i H_i⁻¹ b_i: what eliminating the λ_i takes off."""
-    inverse = _inverse_metric(normal, lam, damping, transformation.parameters)
-    dim = lam.shape[1]
-    solved = jnp.einsum("imd,ide->ime", normal.cross[:, :, :dim], inverse)
-    flat, cross = (
-        jnp.moveaxis(a, 1, 0).reshape(a.shape[1], -1) for a in (solved, normal.cross[:, :, :dim])
-    )
-    return Reduced(flat @ cross.T, flat @ normal.own[:, :dim, dim].reshape(-1))
+    dim = inverse.shape[1]
+    cross = normal.cross[:, :, :dim]
+    solved = jnp.einsum("imd,ide->ime", cross, inverse)
+    flat, cross = (jnp.moveaxis(a, 1, 0).reshape(a.shape[1], -1) for a in (solved, cross))
+    return flat @ cross.T, flat @ normal.own[:, :dim, dim].reshape(-1)
 
 
 @compiled
-def _substituted(
-    normal: Normal,
-    lam: Float[Array, "B d"],
-    delta: Float[Array, " m"],
-    damping: Array,
-    transformation: AbstractTransformation,
+def _lam_steps(
+    normal: Normal, inverse: Float[Array, "B d d"], delta: Float[Array, " m"]
 ) -> Float[Array, "B d"]:
-    """λ_i after the step that goes with the atoms' step ``delta``."""
-    box, dim = transformation.parameters, lam.shape[1]
-    inverse = _inverse_metric(normal, lam, damping, box)
+    """Steps of λ_i that go with the atoms' step ``delta``."""
+    dim = inverse.shape[1]
     right = normal.own[:, :dim, dim] - jnp.einsum("imd,m->id", normal.cross[:, :, :dim], delta)
-    return box.put_inside(lam + jnp.einsum("ide,ie->id", inverse, right))
+    return jnp.einsum("ide,ie->id", inverse, right)
 
 
+@compiled
 def _inverse_metric(
-    normal: Normal, lam: Float[Array, "B d"], damping: Array, box: Box
+    own: Float[Array, "B e e"], lam: Float[Array, "B d"], damping: Array, box: Box
 ) -> Float[Array, "B d d"]:
     """H_i⁻¹, damped, with λ on a bound held there."""
     dim = lam.shape[1]
-    held = held_at_bounds(box, lam, normal.own[:, :dim, dim])
+    held = held_at_bounds(box, lam, own[:, :dim, dim])
     # Units of the box make the parameters comparable.
     width = jnp.where(held, 0, jnp.asarray(box.width, lam.dtype)[None])
     units = width[:, :, None] * width[:, None, :]
-    metric = normal.own[:, :dim, :dim] * units
+    metric = own[:, :dim, :dim] * units
     diagonal = jnp.einsum("idd->id", metric)
     # Images that weigh nothing have no curvature: their λ stays.
     ridge = jnp.finfo(lam.dtype).eps * diagonal.max(axis=1, keepdims=True)
     ridge = ridge + jnp.finfo(lam.dtype).tiny ** 0.5
     extra = jnp.where(held, 1, damping * diagonal + ridge)
     return inverse_definite(metric, extra) * units
+
+
+@compiled
+def _added(one: Normal, other: Normal) -> Normal:
+    return jax.tree.map(jnp.add, one, other)
+
+
+@compiled
+def squares_of(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float[Array, " B"]:
+    """‖u_i − U_λi(p)‖² of a chunk."""
+    return distance.squares(chunk.images, chunk.roots, lam)
 
 
 def correct_coefficients(
@@ -374,7 +389,8 @@ def least_useful(equations: Equations) -> int:
 
 def padded_atoms(n_atoms: int, n_images: int) -> int:
     """Number of atoms with padding: fine steps where computing outweighs compiling."""
-    step = 8 if n_atoms <= 8 or n_images >= MANY_IMAGES else 24
+    slow = n_images >= MANY_IMAGES and jax.default_backend() == "cpu"
+    step = 8 if n_atoms <= 8 or slow else 24
     return -(-n_atoms // step) * step
 
 

@@ -105,7 +105,7 @@ class SmoothError:
     def _normal(self, m: int, part: Problem, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Normal equations of Σ w‖u − U_λ(p^m)‖² in the atoms of p^m, over some of the images."""
         lam = self.state.lam[index, m]
-        equations = part.equations(self.state.patterns[m], lam, "sparse", False)
+        equations = part.equations(self.state.patterns[m], lam, part.sparse, False)
         return equations.atoms_matrix, equations.atoms_slope
 
     def _moved(

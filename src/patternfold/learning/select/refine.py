@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ from patternfold.learning.select.points import Points, residual_points
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.box import Box
 from patternfold.numerics.compilation import compiled
-from patternfold.numerics.least_squares import Model, advance, begin, minimise
+from patternfold.numerics.least_squares import Model, descend, held_at_bounds, minimise
 
 
 def refine_frozen(
@@ -61,17 +62,19 @@ def refine_frozen_on_pixels(
     max_iter: int,
 ) -> tuple[np.ndarray, float]:
     """Climb from one γ on the pixels themselves, where gathering them on nodes blurs too much."""
+    dtype = observations.dtype
 
     def sums_at(gamma: np.ndarray) -> FrozenSums:
-        return observations.total(partial(_pixel_sums, gamma=gamma, distance=distance), lam)
+        stage = partial(_pixel_sums, gamma=gamma[None].astype(dtype), distance=distance)
+        sums = observations.total(stage, lam)
+        return jax.tree.map(lambda part: part.astype(dtype), sums)
 
-    def model_at(gamma: np.ndarray) -> Any:
-        return _frozen_model(_like(sums_at(gamma), gamma))[0]
+    def model_at(gamma: np.ndarray) -> Model:
+        return _frozen_model(sums_at(gamma))[0]
 
-    start = box.put_inside(gamma)[None].astype(observations.dtype)
-    point = _descend(model_at, start, box, max_iter)
-    coef = _frozen_model(_like(sums_at(point), point))[1]
-    return np.asarray(point[0], np.float64), float(coef[0])
+    start = NewAtom(model_at, box, box.put_inside(gamma))
+    point = [start, *descend(start, max_iter, TOLERANCE)][-1].point
+    return point, float(_frozen_model(sums_at(point))[1][0])
 
 
 @compiled
@@ -96,48 +99,51 @@ def refine_tangent(
 ) -> tuple[np.ndarray, float]:
     """Descend on Ê over (γ, c), as line 9 of Algorithm 1; ``distance`` is that to p_{j-1}."""
     # The coefficient may grow or change sign within reason: where signed weights outweigh, Ê is
-    # unbounded in it. In units of its start it has the same bounds for every atom.
-    unit = abs(coef) + float(np.finfo(observations.dtype).tiny)
+    # unbounded in it.
+    reach = 4 * abs(coef) + float(np.finfo(observations.dtype).tiny)
     names = [name for name, periodic in zip(box.names, box.periodic, strict=True) if periodic]
-    both = Box((*box.names, "coef"), (*box.lower, -4.0), (*box.upper, 4.0), periodic=names)
+    both = Box((*box.names, "coef"), (*box.lower, -reach), (*box.upper, reach), periodic=names)
 
-    def model_at(atom: np.ndarray) -> Any:
-        stage = partial(_tangent_model, atom=atom, unit=np.asarray(unit, atom.dtype), base=distance)
-        return _like(observations.total(stage, lam), atom)
+    def model_at(atom: np.ndarray) -> Model:
+        atom = atom[None].astype(observations.dtype)
+        return observations.total(partial(_tangent_model, atom=atom, base=distance), lam)
 
-    start = np.append(box.put_inside(gamma), coef / unit)[None].astype(observations.dtype)
-    atom = np.asarray(_descend(model_at, start, both, max_iter)[0], np.float64)
-    return box.put_inside(atom[:-1]), float(atom[-1]) * unit
-
-
-@compiled
-def _tangent_model(
-    chunk: Chunk, lam: Float[Array, "B d"], atom: Float[Array, "1 a"], unit: Array, base: Distance
-) -> Model:
-    units = jnp.ones_like(atom[0]).at[-1].set(unit)
-    model = tangent_model(chunk, lam, atom * units[None], base)
-    matrix = model.metric * units[None, :, None] * units[None, None, :]
-    return Model(model.cost, model.slope * units[None], matrix)
+    start = NewAtom(model_at, both, np.append(box.put_inside(gamma), coef))
+    atom = [start, *descend(start, max_iter, TOLERANCE)][-1].point
+    return box.put_inside(atom[:-1]), float(atom[-1])
 
 
-def _descend(model_at: Any, start: np.ndarray, box: Box, max_iter: int) -> np.ndarray:
-    """The solver's loop for one atom, the model being a sum over chunks of images."""
-    state, trial = None, start
-    for _ in range(max_iter + 1):
-        model = model_at(trial)
-        if state is None:
-            state = begin(jnp.asarray(start), model)
-        state = _advance(state, model, box)
-        if bool(state.done[0]):
-            break
-        trial = np.asarray(state.trial)
-    assert state is not None
-    return np.asarray(state.point)
+_tangent_model = compiled(tangent_model)
+
+TOLERANCE = 1e-6
+"""A step that lowers the error by less than this share of it is the last one."""
 
 
-_advance = compiled(advance)
+@dataclass(frozen=True)
+class NewAtom:
+    """An error as a function of one atom, summed over chunks of images: a point of `descend`."""
 
+    model_at: Callable[[np.ndarray], Model]
+    box: Box
+    point: np.ndarray
 
-def _like(sums: Any, array: np.ndarray) -> Any:
-    """Sums, which were added in float64, in the precision of an array."""
-    return jax.tree.map(lambda part: part.astype(array.dtype), sums)
+    @cached_property
+    def model(self) -> Model:
+        """The error near the point."""
+        return Model(*(np.asarray(part, np.float64)[0] for part in self.model_at(self.point)[:3]))  # pyright: ignore
+
+    @property
+    def cost(self) -> float:
+        """The error."""
+        return float(self.model.cost)
+
+    def step(self, damping: float) -> NewAtom:
+        """Move by a damped Gauss-Newton step, at most a quarter of the box."""
+        slope, matrix = np.asarray(self.model.slope), np.asarray(self.model.metric)
+        unit = self.box.width * ~held_at_bounds(self.box, self.point, slope)
+        matrix = matrix * np.outer(unit, unit)
+        diagonal = np.diag(matrix)
+        extra = damping * diagonal + 1e-9 * diagonal.max(initial=0) + np.finfo(float).tiny
+        delta = np.linalg.lstsq(matrix + np.diag(extra), slope * unit, rcond=None)[0]
+        delta *= 0.25 / max(np.abs(delta).max(initial=0), 0.25)
+        return replace(self, point=self.box.put_inside(self.point + unit * delta))
