@@ -42,8 +42,8 @@ class Distance(eqx.Module):
 
     atoms: Atoms
     transformation: AbstractTransformation
-    x: Image
-    y: Image
+    x: Float[Any, " n"]
+    y: Float[Any, " n"]
 
     def values(self, lam: Float[Array, "B d"], which: Int[Array, " B"] | None = None) -> Batch:
         """U_λ(p) of each row."""
