@@ -9,7 +9,7 @@ from scipy import optimize
 
 import patternfold as pf
 from patternfold import datasets
-from patternfold.learning.effort import LEARNING
+from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.joint import JointProblem, cross_project, frozen_squares
 from patternfold.learning.jpats import JointSettings, iterations, signed_problem
 from patternfold.learning.observations import Observations
@@ -23,6 +23,8 @@ from patternfold.learning.schedules import (
 )
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.grid import Grid
+
+TO_THE_END = Effort(max_iter=40, newton_after=40)
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +129,13 @@ def test_step_of_the_joint_correction_is_downhill(joint):
     """The slope of the correction is that of J, checked by finite differences of J itself."""
     problem, state = joint
     labels = problem.labels
+    state = cross_project(problem, state.patterns, TO_THE_END, state.lam)
     alpha, beta = 10.0, 2 / np.abs(state.margins(labels).f).mean()
 
     def error(c: np.ndarray) -> float:
         moved = state.patterns[0].replace(c, state.patterns[0].gamma)
         patterns = (moved, state.patterns[1])
-        there = cross_project(problem, patterns, LEARNING, state.lam)
+        there = cross_project(problem, patterns, TO_THE_END, state.lam)
         return SmoothError(problem, there, alpha, beta, LEARNING).cost
 
     gradient = optimize.approx_fprime(state.patterns[0].coef, error, 1e-2)
@@ -149,3 +152,5 @@ def test_step_of_the_joint_correction_is_downhill(joint):
         phi = pf.manifold.render(atom, lam, pf.RotationTranslation(), (20, 20))
         expected.append(-2 * (signed.weights[:, None] * residuals * phi).sum())
     np.testing.assert_allclose(gradient, expected, rtol=0.15)
+    slope = SmoothError(problem, state, alpha, beta, LEARNING)._equations[0][1]
+    np.testing.assert_allclose(-2 * slope[5::6], expected, rtol=1e-4)  # float32
