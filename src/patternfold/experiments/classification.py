@@ -20,7 +20,6 @@ from patternfold.baselines import (
 from patternfold.datasets import Split
 from patternfold.experiments.base import Values
 from patternfold.experiments.options import Options, family_of
-from patternfold.learning.joint import CANDIDATES, STEPS
 from patternfold.learning.schedules import SigmoidAlpha
 
 PURSUITS = {"SMP": SimultaneousMatchingPursuitClassifier, "SAS": SupervisedAtomSelection}
@@ -117,7 +116,7 @@ def registered(split: Split, patterns: Sequence[Pattern], options: Options) -> n
     family, result = family_of(options), np.empty_like(split.X)
     for pattern, label in zip(patterns, np.unique(split.y), strict=True):
         own = split.y == label
-        found = project(pattern, split.X[own], family, n_candidates=CANDIDATES)
+        found = project(pattern, split.X[own], family, effort="quick")
         result[own] = align(split.X[own], found.parameters, family)
     return datasets.unit(result)
 
@@ -136,9 +135,7 @@ def manifold_distances(
     patterns: Sequence[Pattern], images: np.ndarray, options: Options
 ) -> np.ndarray:
     """Distances of images to the manifolds of all classes, shape (N, M)."""
-    found = project(
-        list(patterns), images, family_of(options), n_candidates=CANDIDATES, max_iter=STEPS
-    )
+    found = project(list(patterns), images, family_of(options), effort="quick")
     return found.distances
 
 
