@@ -1,4 +1,4 @@
-"""What was learned: patterns with what each stands for, shared by estimators, pages and commands."""
+"""What was learned: patterns and what each stands for, for estimators, pages and commands."""
 
 from __future__ import annotations
 
