@@ -37,6 +37,9 @@ from patternfold.datasets import place_on_canvas, random_parameters
 
 FAMILY = RotationTranslationScaling()
 SHAPE = (40, 40)
+MOST_LEFT = 0.4
+"""Share of its energy that an image may keep at its best pose and still be judged by the bars."""
+
 LOST = 1e-3
 """Share of the squared distance by which brute force must be better."""
 
@@ -172,6 +175,7 @@ class Outcome:
 
     excess: np.ndarray
     lost: np.ndarray
+    judged: np.ndarray
     rate: float
 
     def cells(self) -> str:
@@ -189,7 +193,9 @@ def judge(case: Case, options: dict[str, Any], n_timed: int) -> Outcome:
     if len(many) > len(images):
         project(pattern, many, FAMILY, **options)
     seconds = call_time(lambda: project(pattern, many, FAMILY, **options))
-    return Outcome(ours / best - 1, best < (1 - LOST) * ours, len(many) / seconds)
+    left = best / (images.reshape(len(images), -1) ** 2).sum(axis=1)
+    lost = best < (1 - LOST) * ours
+    return Outcome(ours / best - 1, lost, left <= MOST_LEFT, len(many) / seconds)
 
 
 def efforts_known() -> list[str]:
@@ -257,10 +263,16 @@ def print_total(outcomes: dict[str, list[Outcome]], searching: float) -> int:
     """Print the last row and the verdicts; return 1 if a bar is missed."""
     total, lines, missed = "", [], False
     for level, parts in outcomes.items():
-        excess, lost = (np.concatenate([getattr(p, f) for p in parts]) for f in ("excess", "lost"))
+        excess, lost, judged = (
+            np.concatenate([getattr(p, f) for p in parts]) for f in ("excess", "lost", "judged")
+        )
         rate = len(lost) / sum(len(p.lost) / p.rate for p in parts)
-        total += Outcome(excess, lost, rate).cells()
-        text = f"{level}: {lost.sum()} of {len(lost)} lost, {100 * lost.mean():.2f} %"
+        total += Outcome(excess, lost, judged, rate).cells()
+        beyond, lost = lost[~judged], lost[judged]
+        text = (
+            f"{level}: {lost.sum()} of {len(lost)} lost, {100 * lost.mean():.2f} %; of images that "
+            f"match less, {beyond.sum()} of {len(beyond)}"
+        )
         if level in BARS:
             good = bool(100 * lost.mean() < BARS[level])
             missed |= not good

@@ -9,10 +9,10 @@ import pytest
 from formula_components import Bend, Ridge, RoundAtoms, ShearTranslation, SoftExponential
 
 from patternfold import CustomMother, Gaussian, InverseMultiquadric, Pattern, manifold
+from patternfold.learning.fitted import FittedManifolds
 from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 from patternfold.show.pages.document import FOLDER
 from patternfold.show.pages.formulas import as_script, formulas_of
-from patternfold.show.pages.view import View
 
 NODE = shutil.which("node")
 SHAPE = (20, 31)
@@ -24,7 +24,7 @@ ROUND = [[0.3, 0.2, 0.1], [0.15, -0.2, -0.25], [0.2, 0.1, -0.1]]
 def view_of_parts(transformation, mother, dictionary=None):
     atoms = ATOMS if dictionary is None else ROUND
     pattern = Pattern(COEF, atoms, mother, dictionary)
-    return View([pattern], [""], [np.empty(0)], transformation, SHAPE)
+    return FittedManifolds([pattern], [""], transformation, SHAPE, [np.empty(0)])
 
 
 def drawn_by_node(view, lam):

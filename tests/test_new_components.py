@@ -11,11 +11,11 @@ from formula_components import RoundAtoms, ShearTranslation, SoftExponential
 import patternfold as pf
 from patternfold.cli import main
 from patternfold.dictionaries import DICTIONARIES
+from patternfold.learning.fitted import fitted_manifolds
 from patternfold.mothers import MOTHERS
 from patternfold.persistence import ModelFileError
 from patternfold.show.pages import explorer
 from patternfold.show.pages.payload import payload_of
-from patternfold.show.pages.view import view_of
 from patternfold.solvers import SOLVERS, AbstractSolver
 from patternfold.testing import (
     check_dictionary,
@@ -128,7 +128,7 @@ def test_files(model, tmp_path):
 
 
 def test_pages_draw_the_formulas(model, images):
-    payload = payload_of(view_of(model), [])
+    payload = payload_of(fitted_manifolds(model), [])
     assert payload["exact"]
     assert payload["formulas"]["mother"] == SoftExponential(2.5).formula()
     page = explorer(model, images)

@@ -10,6 +10,7 @@ from patternfold._version import __version__
 
 if TYPE_CHECKING:
     from patternfold.estimators import JPATS, PATS, AlignedViews, AlignedViewsClassifier
+    from patternfold.learning.effort import Effort
     from patternfold.learning.project import Projection, align, project, warp
     from patternfold.model.box import Box
     from patternfold.model.dictionaries import AtomDictionary, CustomDictionary
@@ -38,6 +39,7 @@ __all__ = [
     "CustomDictionary",
     "CustomMother",
     "CustomTransformation",
+    "Effort",
     "Gaussian",
     "Grid",
     "InverseMultiquadric",
@@ -57,6 +59,7 @@ __all__ = [
 
 _HOMES = {
     "estimators": ("JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier"),
+    "learning.effort": ("Effort",),
     "learning.project": ("Projection", "align", "project", "warp"),
     "model.box": ("Box",),
     "model.dictionaries": ("AtomDictionary", "CustomDictionary"),

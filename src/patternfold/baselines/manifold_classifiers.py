@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from patternfold.baselines.matching_pursuit import PursuitEstimator, mean_pattern
 from patternfold.baselines.pursuit import class_means, pursue, separating_energy, shared_energy
 from patternfold.estimators.images import as_targets, rows_of
-from patternfold.estimators.jpats import project_on_all
+from patternfold.learning.fitted import fitted_manifolds
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation, as_transformation
@@ -58,7 +58,7 @@ class ManifoldClassifier(ClassifierMixin, PursuitEstimator):
     def distances(self, X: Any) -> np.ndarray:
         """Return d(u, M^m), shape (N, M)."""
         check_is_fitted(self)
-        return project_on_all(self, rows_of(self, X, reset=False), "quick").distances
+        return fitted_manifolds(self).project(rows_of(self, X, reset=False), "quick").distances
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that its clouds of points, which are no images, suit it badly."""

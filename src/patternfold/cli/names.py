@@ -30,6 +30,11 @@ def solvers() -> tuple[str, ...]:
     return registered("learning/select/solvers.py", "SOLVERS")
 
 
+def efforts() -> tuple[str, ...]:
+    """Levels of effort."""
+    return registered("learning/effort.py", "EFFORTS")
+
+
 def registered(path: str, registry: str) -> tuple[str, ...]:
     """Return the names in a registry of the package.
 

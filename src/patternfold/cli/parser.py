@@ -142,6 +142,7 @@ def _fill_predict(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="CSV table to write (default: print it)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite what is there")
+    _add_effort(parser, "quick")
     _add_skip(parser)
 
 
@@ -176,6 +177,12 @@ def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._Argu
     return group
 
 
+def _add_effort(parser: argparse.ArgumentParser, default: str) -> None:
+    known = names.efforts()
+    text = f"how hard to search for poses: {', '.join(known)} (default: {default})"
+    parser.add_argument("--effort", choices=known, default=default, metavar="LEVEL", help=text)
+
+
 def _add_name(
     group: argparse._ArgumentGroup,
     option: str,
@@ -201,6 +208,7 @@ def _fill_align(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interpolation", choices=("linear", "cubic"), default="linear", help="default: linear"
     )
+    _add_effort(parser, "normal")
     _add_skip(parser)
 
 

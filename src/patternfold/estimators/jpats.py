@@ -31,13 +31,14 @@ from patternfold.estimators.options import (
 )
 from patternfold.estimators.pats import PATS
 from patternfold.learning.effort import Effort
+from patternfold.learning.fitted import fitted_manifolds
 from patternfold.learning.joint import JointProblem
 from patternfold.learning.jpats import (
     JointLearned,
     JointSettings,
     learn_jointly,
 )
-from patternfold.learning.project import Projection, project
+from patternfold.learning.project import Projection
 from patternfold.learning.schedules import (
     AlphaSchedule,
     BetaSchedule,
@@ -266,7 +267,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
     def project(self, X: Any, effort: str | Effort = "quick") -> Projection:
         """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
         check_is_fitted(self)
-        return project_on_all(self, rows_of(self, X, reset=False), effort)
+        return fitted_manifolds(self).project(rows_of(self, X, reset=False), effort)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `patternfold.load` reads."""
@@ -359,17 +360,6 @@ class JPATS(ClassifierMixin, ImageEstimator):
         named = self.classes_.dtype.kind in "OSU"
         default = "outlier" if named else -1
         self.outlier_label_ = default if self.outlier_label is None else self.outlier_label
-
-
-def project_on_all(model: Any, rows: np.ndarray, effort: str | Effort) -> Projection:
-    """Project images on the manifolds of all classes of a fitted model."""
-    return project(
-        model.patterns_,
-        rows,
-        model.transformation_,
-        image_shape=model.image_shape_,
-        effort=effort,
-    )
 
 
 def _is_zero(alpha: Any) -> bool:

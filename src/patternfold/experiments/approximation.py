@@ -17,9 +17,6 @@ from patternfold.experiments.base import Values
 from patternfold.experiments.options import family_of
 from patternfold.model.transformations import AbstractTransformation, as_transformation
 
-CANDIDATES = 24
-"""Candidates per image when images are projected: as many as `PATS` takes for new images."""
-
 Family = str | AbstractTransformation
 
 PURSUITS = {"MP": MatchingPursuit, "SMP": SimultaneousMatchingPursuit}
@@ -27,7 +24,7 @@ PURSUITS = {"MP": MatchingPursuit, "SMP": SimultaneousMatchingPursuit}
 
 def normalised_error(pattern: Pattern, images: np.ndarray, transformation: Family) -> float:
     """Mean squared distance of the images to M(p) over their mean squared norm."""
-    found = project(pattern, images, transformation, n_candidates=CANDIDATES)
+    found = project(pattern, images, transformation, effort="normal")
     squares = found.distances.astype(np.float64) ** 2
     return float(squares.sum() / (images.astype(np.float64) ** 2).sum())
 

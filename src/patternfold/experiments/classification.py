@@ -116,7 +116,7 @@ def registered(split: Split, patterns: Sequence[Pattern], options: Options) -> n
     family, result = family_of(options), np.empty_like(split.X)
     for pattern, label in zip(patterns, np.unique(split.y), strict=True):
         own = split.y == label
-        found = project(pattern, split.X[own], family)
+        found = project(pattern, split.X[own], family, effort="quick")
         result[own] = align(split.X[own], found.parameters, family)
     return datasets.unit(result)
 
@@ -135,7 +135,8 @@ def manifold_distances(
     patterns: Sequence[Pattern], images: np.ndarray, options: Options
 ) -> np.ndarray:
     """Distances of images to the manifolds of all classes, shape (N, M)."""
-    return project(list(patterns), images, family_of(options), effort="quick").distances
+    found = project(list(patterns), images, family_of(options), effort="quick")
+    return found.distances
 
 
 def pack(patterns: Sequence[Pattern]) -> Values:

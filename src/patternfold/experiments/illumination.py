@@ -15,7 +15,6 @@ from patternfold import align, datasets, project
 from patternfold.baselines import MatchingPursuit
 from patternfold.experiments import drawing
 from patternfold.experiments.approximation import (
-    CANDIDATES,
     early_end,
     ellipse,
     learn_ours,
@@ -109,7 +108,7 @@ def aligned_to(images: np.ndarray, which: str, n_atoms: int) -> np.ndarray:
     index = distance.argmin() if which == "centroid" else distance.argmax()
     reference = MatchingPursuit(n_atoms).fit(images[[index]]).pattern_
     family = family_of(OPTIONS)
-    found = project(reference, images, family, n_candidates=CANDIDATES)
+    found = project(reference, images, family, effort="normal")
     return align(images, found.parameters, family)
 
 

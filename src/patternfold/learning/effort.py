@@ -73,10 +73,11 @@ class Effort:
 _AGAIN = Effort(
     coarse_side=16,
     spacing=0.1,
-    n_candidates=48,
-    n_rivals=12,
-    rival_ratio=1.8,
-    n_finalists=4,
+    n_candidates=64,
+    n_rivals=16,
+    rival_ratio=2.5,
+    n_finalists=6,
+    finalist_ratio=1.2,
     max_iter=40,
 )
 
@@ -84,7 +85,15 @@ EFFORTS: dict[str, Effort] = {
     "quick": Effort(),
     "normal": Effort(again=_AGAIN),
     "thorough": Effort(
-        misfit=-1.0, again=replace(_AGAIN, n_candidates=160, n_rivals=40, n_finalists=12)
+        misfit=-1.0,
+        again=replace(
+            _AGAIN,
+            n_candidates=200,
+            n_rivals=64,
+            rival_ratio=4.0,
+            n_finalists=24,
+            finalist_ratio=1.5,
+        ),
     ),
 }
 """Efforts by name."""

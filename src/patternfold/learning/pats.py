@@ -122,11 +122,10 @@ def refine_atom(
     problem: Problem, settings: Settings, state: State, gamma: np.ndarray, coef: float
 ) -> tuple[np.ndarray, float]:
     """Improve the new atom on Ê, line 9 of Algorithm 1."""
-    images, pixels = problem.observations, None
-    if settings.refit == "all":
-        # What part of the pixels leaves open, the correction mends.
-        images, pixels = problem.sparse.parts[0], problem.sparse_pixels
-    distance = problem.distance(state.pattern, pixels)
+    # What part of the pixels leaves open, the correction mends.
+    sampling = problem.sparse if settings.refit == "all" else problem.whole
+    distance = problem.distance(state.pattern, sampling)
+    images = sampling.parts[0]
     return refine_tangent(gamma, coef, images, state.lam, distance, problem.atom_box)
 
 

@@ -74,10 +74,10 @@ class Problem:
         order = [*range(stride // 2, stride), *range(stride // 2)]
         return tuple(index[i::stride, j::stride].ravel() for i in order for j in order)
 
-    @property
-    def sparse_pixels(self) -> np.ndarray:
-        """Indices of part of the pixels."""
-        return self.phases[0]
+    @cached_property
+    def whole(self) -> Sampling:
+        """The images at all pixels."""
+        return Sampling((self.observations,), (np.arange(self.grid.n_pixels),))
 
     @cached_property
     def sparse(self) -> Sampling:
@@ -114,13 +114,11 @@ class Problem:
         """Some of the images, with weights of their own."""
         return replace(self, observations=self.observations.take(index, weights))
 
-    def distance(self, pattern: Pattern, pixels: np.ndarray | None = None) -> Distance:
-        """The distance to a pattern's manifold, at all pixels or some."""
-        some = slice(None) if pixels is None else pixels
-        dtype = self.observations.dtype
-        atoms = make_atoms(pattern.coef, pattern.gamma, self.family, dtype)
-        x, y = self.grid.x[some].astype(dtype), self.grid.y[some].astype(dtype)
-        return Distance(atoms, self.transformation, x, y)
+    def distance(self, pattern: Pattern, sampling: Sampling | None = None) -> Distance:
+        """The distance to a pattern's manifold, at all pixels or those of a sampling."""
+        atoms = make_atoms(pattern.coef, pattern.gamma, self.family, self.observations.dtype)
+        places = self.whole if sampling is None else sampling
+        return Distance(atoms, self.transformation, *places.coordinates[0])
 
     def equations(
         self, pattern: Pattern, lam: np.ndarray, sampling: Sampling, move: bool

@@ -22,9 +22,9 @@ from patternfold.numerics.compilation import compiled
 
 Points = Float[Array, "*p"]
 
-# Atoms per turn of a loop: the sums are read and written once per turn. More than two gain little,
-# and compiling takes longer.
-BLOCK = 2
+BLOCK = {"cpu": 2, "gpu": 4}
+"""Atoms per turn of a loop: the sums are read and written once per turn. More gain little, and
+compiling takes longer."""
 
 
 class AtomFamily(eqx.Module):
@@ -134,14 +134,15 @@ def evaluate_field(atoms: Atoms, x: Points, y: Points) -> tuple[Points, Points, 
 
 
 def _sum_over_atoms(atoms: Atoms, add: Callable[[Any, Any], Any], zero: Any) -> Any:
-    """Call ``add(j, total)`` for every atom, `BLOCK` of them per turn of a compiled loop."""
+    """Call ``add(j, total)`` for every atom, some of them per turn of a compiled loop."""
+    size = BLOCK.get(jax.default_backend(), 2)
 
     def block(i: Int[Array, ""], total: Any) -> Any:
-        for k in range(BLOCK):
-            total = add(i * BLOCK + k, total)
+        for k in range(size):
+            total = add(i * size + k, total)
         return total
 
-    n_blocks = (atoms.count + BLOCK - 1) // BLOCK
+    n_blocks = (atoms.count + size - 1) // size
     return jax.lax.fori_loop(0, n_blocks, block, zero)
 
 

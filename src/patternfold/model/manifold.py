@@ -29,7 +29,8 @@ def render(
     transformation: str | AbstractTransformation,
     shape: tuple[int, int] | Grid,
     check: bool = True,
-) -> np.ndarray:
+    device: bool = False,
+) -> Any:
     """Render U_λ(p) for a batch of λ, eq. manifoldModel.
 
     Parameters
@@ -44,6 +45,8 @@ def render(
         Size of the images.
     check : bool, default=True
         Refuse λ outside the box Λ.
+    device : bool, default=False
+        Leave the images on the device, as one JAX array, instead of handing them back.
 
     Returns
     -------
@@ -56,7 +59,7 @@ def render(
     [[0.0, 0.002, 0.398, 0.398]]
     """
     job = _Job(pattern, lam, transformation, shape, check)
-    return job.run(_render, images=4)[0]
+    return job.on_device(_render) if device else job.run(_render, images=4)[0]
 
 
 def field(
@@ -167,6 +170,12 @@ class _Job:
                 )
             self.rows += (images.astype(self.dtype, copy=False),)
         self.x, self.y = grid.x.astype(self.dtype), grid.y.astype(self.dtype)
+
+    def on_device(self, kernel: Any) -> Any:
+        """Run a kernel on all rows at once, and leave its result where it is."""
+        with precision(self.dtype):
+            atoms = self.pattern.atoms(self.dtype)
+            return kernel(atoms, self.transformation, *self.rows, self.x, self.y)
 
     def run(self, kernel: Any, images: int) -> tuple[np.ndarray, ...]:
         """Run a kernel that holds about ``images`` images in memory for each row."""

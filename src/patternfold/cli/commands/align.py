@@ -23,7 +23,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     model = file.model
     found = read_new_images(file, options.source, options.skip_unreadable, console)
-    poses = project(model.pattern_, found.images, model.transformation_)
+    poses = project(model.pattern_, found.images, model.transformation_, effort=options.effort)
     aligned = align(
         found.images, poses.parameters, model.transformation_, interpolation=options.interpolation
     )

@@ -23,8 +23,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if not hasattr(model, "predict"):
         raise Failure(f"{options.model} is no classifier; make one with 'classify train'.")
     found = read_new_images(file, options.source, options.skip_unreadable, console)
-    predicted = [str(label) for label in model.predict(found.images)]
-    distances = model.distances(found.images) if hasattr(model, "project") else None
+    predicted = [str(label) for label in model.predict(found.images, options.effort)]
+    distances = None
+    if hasattr(model, "project"):
+        distances = model.distances(found.images, options.effort)
     rows = _rows(found.names, predicted, distances)
     classes = [str(c) for c in model.classes_]
     columns = ["file", "class", *(f"distance_{c}" for c in classes if distances is not None)]

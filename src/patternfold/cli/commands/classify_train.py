@@ -114,15 +114,15 @@ def _judge(model: Any, images: np.ndarray, labels: np.ndarray) -> tuple[dict[str
 def _save(
     model: Any, found: Any, labels: np.ndarray, held: np.ndarray, options: argparse.Namespace
 ) -> None:
+    from patternfold.learning.fitted import fitted_manifolds
     from patternfold.persistence import Examples, save
     from patternfold.show.pages.explorer import poses, spread
-    from patternfold.show.pages.view import view_of
 
     order = np.flatnonzero(~held)[np.argsort(labels[~held], kind="stable")]
     chosen = order[spread(len(order), options.examples)] if options.examples else order[:0]
     examples = None
     if len(chosen):
-        lam, named = poses(view_of(model), found.images[chosen], labels[chosen].tolist())
+        lam, named = poses(fitted_manifolds(model), found.images[chosen], labels[chosen].tolist())
         names = tuple(found.names[i] for i in chosen)
         examples = Examples(found.images[chosen], lam, names, tuple(named))
     save(model, options.output, preparation=found.preparation.as_dict(), examples=examples)

@@ -49,9 +49,9 @@ def _say(component: Any) -> str:
 
 def _model(path: Path) -> dict[str, Any]:
     file = read_model(path)
-    from patternfold.show.pages.view import view_of
+    from patternfold.learning.fitted import fitted_manifolds
 
-    model, view = file.model, view_of(file.model)
+    model, view = file.model, fitted_manifolds(file.model)
     box = view.transformation.parameters
     height, width = view.image_shape
     values: dict[str, Any] = {

@@ -62,10 +62,14 @@ class Sampling:
     parts: tuple[Observations, ...]
     pixels: tuple[np.ndarray, ...]
 
-    def coordinates(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The x and y of a part's pixels."""
-        part = self.parts[k]
-        return tuple(c[self.pixels[k]].astype(part.dtype) for c in (part.grid.x, part.grid.y))  # pyright: ignore
+    @cached_property
+    def coordinates(self) -> list[tuple[Array, Array]]:
+        """The x and y of each part's pixels, on the device."""
+        grid, dtype = self.parts[0].grid, self.parts[0].dtype
+        return [
+            (jnp.asarray(grid.x[some], dtype), jnp.asarray(grid.y[some], dtype))
+            for some in self.pixels
+        ]
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,9 @@ class Equations:
     def cost(self) -> float:
         """Σ_i w_i ‖u_i − U_λi(p)‖²."""
         dtype, total = self._images.dtype, 0.0
-        for k, part in enumerate(self.sampling.parts):
-            distance = Distance(
-                self.pattern.atoms(dtype), self.transformation, *self.sampling.coordinates(k)
-            )
+        atoms = self.pattern.atoms(dtype)
+        for part, places in zip(self.sampling.parts, self.sampling.coordinates, strict=True):
+            distance = Distance(atoms, self.transformation, *places)
             squares = part.map(partial(squares_of, distance=distance), self.lam.astype(dtype))
             total += float((np.abs(part.weights) * squares.astype(np.float64)).sum())
         return total
@@ -123,8 +126,7 @@ class Equations:
         count = np.asarray(self.pattern.n_atoms, np.int32)
         atoms = Atoms(coef.astype(dtype), gamma.astype(dtype), count, self.pattern.family)
         found: list[Normal] | None = None
-        for k, part in enumerate(self.sampling.parts):
-            x, y = self.sampling.coordinates(k)
+        for part, (x, y) in zip(self.sampling.parts, self.sampling.coordinates, strict=True):
             stage = partial(_assemble, atoms=atoms, transformation=self.transformation, x=x, y=y)
             more = part.each(stage, self.lam.astype(dtype))
             found = more if found is None else [_added(*pair) for pair in zip(found, more)]  # noqa: B905

@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import as_images
-from patternfold.learning.project import project
+from patternfold.learning.fitted import FittedManifolds, fitted_manifolds
 from patternfold.persistence import Examples
 from patternfold.show.pages.document import Page, as_code, as_json, render_page
 from patternfold.show.pages.formulas import as_script
 from patternfold.show.pages.payload import Example, payload_of
-from patternfold.show.pages.view import View, view_of
 
 SCRIPTS = ("render.js", "explorer.js", "atoms.js", "gallery.js")
 MOST_EXAMPLES = 36
+
+EFFORT = "normal"
+"""Of the poses that pages show: the same as of `PATS.transform`."""
 
 
 def explorer(
@@ -56,7 +59,8 @@ def explorer(
     Page
         With methods ``save`` and ``open_in_browser``; notebooks show it.
     """
-    view = view_of(model)
+    check_is_fitted(model)
+    view = fitted_manifolds(model)
     shown = _project(view, X, y, names) if X is not None else _kept(examples)
     count = len(view.patterns)
     heading = title or ("A learned pattern" if count == 1 else f"{count} learned patterns")
@@ -81,7 +85,7 @@ def spread(n: int, most: int = MOST_EXAMPLES) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
-def _project(view: View, X: Any, y: Any, names: Sequence[str] | None) -> list[Example]:
+def _project(view: FittedManifolds, X: Any, y: Any, names: Sequence[str] | None) -> list[Example]:
     rows, shape = as_images(X, view.image_shape, "X")
     for name, given in (("names", names), ("y", y)):
         if given is not None and len(given) != len(rows):
@@ -93,9 +97,9 @@ def _project(view: View, X: Any, y: Any, names: Sequence[str] | None) -> list[Ex
     return [Example(*parts) for parts in zip(images, lam, called, labels, strict=True)]
 
 
-def poses(view: View, images: np.ndarray, y: Any = None) -> tuple[np.ndarray, list[str]]:
+def poses(view: FittedManifolds, images: np.ndarray, y: Any = None) -> tuple[np.ndarray, list[str]]:
     """Return λ of images on the manifold of their class, by default the nearest, and its label."""
-    found = project(list(view.patterns), images, view.transformation)
+    found = view.project(images, EFFORT)
     known = {label: m for m, label in enumerate(view.labels)}
     places = [int(m) for m in found.distances.argmin(axis=1)]
     labels = [view.labels[m] for m in places] if y is None else [str(label) for label in y]
@@ -111,7 +115,7 @@ def _kept(examples: Examples | None) -> list[Example]:
     return [Example(*part) for part in parts]
 
 
-def facts(model: Any, view: View) -> list[str]:
+def facts(model: Any, view: FittedManifolds) -> list[str]:
     """Say in a few words what the model is."""
     height, width = view.image_shape
     atoms = sum(pattern.n_atoms for pattern in view.patterns)

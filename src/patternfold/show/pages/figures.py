@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.show.pages.view import View
+from patternfold.learning.fitted import FittedManifolds
 from patternfold.show.plotting import (
     AlignmentDisplay,
     ErrorPathDisplay,
@@ -45,7 +45,7 @@ def draw(size: tuple[float, float], fill: Callable[[Any], object]) -> str:
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def pattern_figure(view: View, which: int) -> str:
+def pattern_figure(view: FittedManifolds, which: int) -> str:
     """The pattern without and with the outlines of its atoms."""
     display = PatternDisplay(view.patterns[which], view.image_shape)
 
@@ -61,13 +61,13 @@ def _has_outlines(pattern: Any) -> bool:
     return pattern.dictionary.ellipses(pattern.gamma) is not None
 
 
-def growth_figure(view: View, which: int) -> str:
+def growth_figure(view: FittedManifolds, which: int) -> str:
     """The pattern of its first atoms."""
     display = PatternDisplay(view.patterns[which], view.image_shape)
     return draw((9, 1.5), display.plot_growth)
 
 
-def error_figure(view: View) -> str:
+def error_figure(view: FittedManifolds) -> str:
     """The error after each atom, one curve per pattern."""
 
     def fill(figure: Any) -> None:
@@ -78,7 +78,7 @@ def error_figure(view: View) -> str:
     return draw((6.4, 2.8), fill)
 
 
-def manifold_figure(view: View, which: int) -> str:
+def manifold_figure(view: FittedManifolds, which: int) -> str:
     """Sweeps along each transformation parameter."""
     dim = view.transformation.parameters.dim
     pattern = view.patterns[which]
@@ -89,7 +89,7 @@ def manifold_figure(view: View, which: int) -> str:
     return draw((9, 1.05 * dim + 0.2), fill)
 
 
-def parameters_figure(view: View, parameters: np.ndarray) -> str:
+def parameters_figure(view: FittedManifolds, parameters: np.ndarray) -> str:
     """Histograms of the images' parameters over their intervals."""
     box = view.transformation.parameters
 

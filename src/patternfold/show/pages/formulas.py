@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from patternfold.learning.fitted import FittedManifolds
 from patternfold.model.mothers import AbstractMother
-from patternfold.show.pages.view import View
 
 INVISIBLE = 4e-11
 """Share of φ's greatest value that no picture shows, however large a coefficient may be."""
@@ -17,7 +17,7 @@ INVISIBLE = 4e-11
 FUNCTIONS = ("transformation", "dictionary", "mother")
 
 
-def formulas_of(view: View) -> dict[str, Any] | None:
+def formulas_of(view: FittedManifolds) -> dict[str, Any] | None:
     """Return the JavaScript of all components, or None if the browser can't draw the model.
 
     ``transformation``, ``dictionary`` and ``mother`` are functions; ``affine`` and ``radial`` tell

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from patternfold.learning.fitted import FittedManifolds
 from patternfold.model import manifold
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.show.pages.formulas import formulas_of
-from patternfold.show.pages.view import View
 from patternfold.show.plotting.manifold import sweep
 from patternfold.show.plotting.pattern import fine_shape
 
@@ -35,7 +35,7 @@ class Example:
     label: str = ""
 
 
-def payload_of(view: View, examples: Sequence[Example]) -> dict[str, Any]:
+def payload_of(view: FittedManifolds, examples: Sequence[Example]) -> dict[str, Any]:
     """Return everything the explorer draws from."""
     formulas = formulas_of(view)
     exact = formulas is not None
@@ -85,7 +85,7 @@ def _describe_pattern(
     }
 
 
-def _describe_example(view: View, example: Example, exact: bool) -> dict[str, Any]:
+def _describe_example(view: FittedManifolds, example: Example, exact: bool) -> dict[str, Any]:
     cls = view.labels.index(example.label) if example.label in view.labels else 0
     described = {
         "name": example.name,

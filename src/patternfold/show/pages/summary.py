@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import as_images
+from patternfold.learning.fitted import FittedManifolds, fitted_manifolds
 from patternfold.show.pages import figures
 from patternfold.show.pages.document import Page, render_page
 from patternfold.show.pages.explorer import facts
 from patternfold.show.pages.findings import findings
 from patternfold.show.pages.summary_classes import class_results, class_sections, judged_sections
-from patternfold.show.pages.view import View, view_of
 
 
 def report(
@@ -39,7 +40,8 @@ def report(
     title : str, optional
         Heading of the page.
     """
-    view = view_of(model)
+    check_is_fitted(model)
+    view = fitted_manifolds(model)
     if hasattr(model, "pattern_"):
         results, remarks, sections = _describe_pattern(model, view, X)
     else:
@@ -62,14 +64,14 @@ def report(
 Parts = tuple[list[tuple[str, str]], list[str], list[dict[str, str]]]
 
 
-def _describe_pattern(model: Any, view: View, X: Any) -> Parts:
+def _describe_pattern(model: Any, view: FittedManifolds, X: Any) -> Parts:
     box = view.transformation.parameters
     remarks = findings(box, model.parameters_, model.error_path_, model.stop_reason_)
     sections = _sections(model, view) + ([] if X is None else _image_sections(model, X))
     return _results(model), remarks, sections
 
 
-def _describe_classes(model: Any, view: View, X: Any, y: Any) -> Parts:
+def _describe_classes(model: Any, view: FittedManifolds, X: Any, y: Any) -> Parts:
     results, sections = class_results(model, view), class_sections(model, view)
     if X is None or y is None:
         return results, [], sections
@@ -98,7 +100,7 @@ def _results(model: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _sections(model: Any, view: View) -> list[dict[str, str]]:
+def _sections(model: Any, view: FittedManifolds) -> list[dict[str, str]]:
     return [
         {
             "title": "The pattern",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from patternfold._validation import as_images
+from patternfold.learning.fitted import FittedManifolds
 from patternfold.show.pages.figures import draw
-from patternfold.show.pages.view import View
 from patternfold.show.plotting import PatternDisplay
 from patternfold.show.plotting.canvas import axes_grid, show_image
 
@@ -16,7 +16,7 @@ OFTEN = 0.1
 """Share of a class's images from which a confusion is worth a remark."""
 
 
-def class_results(model: Any, view: View) -> list[tuple[str, str]]:
+def class_results(model: Any, view: FittedManifolds) -> list[tuple[str, str]]:
     """Return the classes, their atoms and how learning went."""
     results = [
         ("classes", ", ".join(view.labels)),
@@ -32,7 +32,7 @@ def class_results(model: Any, view: View) -> list[tuple[str, str]]:
     return results
 
 
-def class_sections(model: Any, view: View) -> list[dict[str, str]]:
+def class_sections(model: Any, view: FittedManifolds) -> list[dict[str, str]]:
     """Return the patterns and, for `JPATS`, the curves of learning."""
     sections = [
         {
@@ -54,7 +54,7 @@ def class_sections(model: Any, view: View) -> list[dict[str, str]]:
 
 
 def judged_sections(
-    model: Any, view: View, X: Any, y: Any
+    model: Any, view: FittedManifolds, X: Any, y: Any
 ) -> tuple[list[tuple[str, str]], list[str], list[dict[str, str]]]:
     """Classify images of known classes; return results, remarks and sections."""
     rows, shape = as_images(X, view.image_shape, "X")
@@ -95,7 +95,7 @@ def _confused(true: np.ndarray, found: np.ndarray) -> list[str]:
     return remarks
 
 
-def _patterns_figure(view: View) -> str:
+def _patterns_figure(view: FittedManifolds) -> str:
     columns = min(6, len(view.patterns))
     lines = -(-len(view.patterns) // columns)
 

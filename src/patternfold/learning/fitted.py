@@ -1,0 +1,62 @@
+"""What was learned: patterns and what each stands for, for estimators, pages and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from patternfold.learning.effort import Effort
+from patternfold.learning.project import Projection, project
+from patternfold.model.pattern import Pattern
+from patternfold.model.transformations import AbstractTransformation
+
+
+@dataclass(frozen=True)
+class FittedManifolds:
+    """Learned manifolds: one pattern, or one per class.
+
+    Attributes
+    ----------
+    patterns : sequence of Pattern
+        p^m.
+    labels : sequence of str
+        The class that each pattern stands for; one empty name for a single pattern.
+    transformation : transformation
+        The family with its box Λ.
+    image_shape : (H, W)
+        Shape of the images.
+    error_paths : sequence of arrays
+        Error after each atom of each pattern, where it is known.
+    """
+
+    patterns: Sequence[Pattern]
+    labels: Sequence[str]
+    transformation: AbstractTransformation
+    image_shape: tuple[int, int]
+    error_paths: Sequence[np.ndarray] = ()
+
+    def project(self, images: Any, effort: str | Effort) -> Projection:
+        """Project images on every manifold: arrays of shape (N, M, ...)."""
+        return project(
+            list(self.patterns),
+            images,
+            self.transformation,
+            image_shape=self.image_shape,
+            effort=effort,
+        )
+
+
+def fitted_manifolds(model: Any) -> FittedManifolds:
+    """Return the manifolds of a fitted estimator."""
+    if hasattr(model, "pattern_"):
+        patterns, labels, paths = [model.pattern_], [""], [model.error_path_]
+        holder = model
+    else:
+        holder = getattr(model, "views_", model)
+        patterns, labels = holder.patterns_, [str(label) for label in model.classes_]
+        paths = [np.empty(0)] * len(labels)
+    shape = (int(model.image_shape_[0]), int(model.image_shape_[1]))
+    return FittedManifolds(patterns, labels, holder.transformation_, shape, paths)
