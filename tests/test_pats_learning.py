@@ -1,5 +1,6 @@
 """The parts of PATS against independent answers, and what the whole must reach."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ class TestSelection:
         distance = problem.distance(base)
 
         def model(atom):
-            return tangent_model(chunk, jnp.asarray(lam), atom[None], distance)
+            return jax.jit(tangent_model)(chunk, lam, atom[None], distance)
 
         atom = jnp.asarray(np.append(truth.gamma[2] + 0.03, 0.8))
         (error,), (slope,), (matrix,) = model(atom)[:3]
@@ -147,8 +148,19 @@ def test_noise_is_all_that_remains(rng):
     np.testing.assert_allclose(remaining, noise * images.size, rtol=0.04)
 
 
-@pytest.mark.parametrize("mother", ["gaussian", "inverse-multiquadric"])
-@pytest.mark.parametrize("name", ["translation", "scaling", "affine"])
+PAIRS = {
+    ("translation", "gaussian"): (),
+    ("scaling", "inverse-multiquadric"): (),
+    ("affine", "gaussian"): (),
+    ("translation", "inverse-multiquadric"): pytest.mark.exhaustive,
+    ("scaling", "gaussian"): pytest.mark.exhaustive,
+    ("affine", "inverse-multiquadric"): pytest.mark.exhaustive,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "mother"), [pytest.param(*pair, marks=marks) for pair, marks in PAIRS.items()]
+)
 def test_other_families_and_mothers_learn(name, mother, rng):
     pattern = datasets.random_pattern(3, rng, mother)
     images, _ = datasets.random_images(pattern, 10, rng, name, shape=SHAPE)
