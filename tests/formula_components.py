@@ -123,8 +123,8 @@ class RoundAtoms(AbstractDictionary):
         return np.column_stack([gamma[:, :1], gamma[:, 1:] - shift]) / linear[0, 0]
 
     def blurred(self, coef: Any, gamma: Any, width: Any) -> Any:
-        wider = jnp.sqrt(gamma[:, 0] ** 2 + width**2)
-        return coef * (gamma[:, 0] / wider) ** 2, gamma.at[:, 0].set(wider)
+        wider = jnp.sqrt(gamma[..., 0] ** 2 + width**2)
+        return coef * (gamma[..., 0] / wider) ** 2, gamma.at[..., 0].set(wider)
 
     def formula(self) -> str:
         return "([sigma, atX, atY], x, y) => [(x - atX) / sigma, (y - atY) / sigma]"

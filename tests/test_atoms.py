@@ -1,5 +1,3 @@
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,10 +6,8 @@ import pytest
 from patternfold import AtomDictionary, Box, CustomDictionary, CustomMother, Gaussian
 from patternfold.model.atoms import (
     BLOCK,
-    atom_derivatives,
-    atom_field,
+    AtomFamily,
     evaluate,
-    evaluate_atom,
     evaluate_field,
     make_atoms,
     pad_atoms,
@@ -45,7 +41,7 @@ def test_padding_adds_atoms_of_coefficient_zero(rng, n_atoms):
 def test_sums_do_not_depend_on_padding(rng, dtype, n_atoms):
     coef, gamma = random_atoms(rng, n_atoms)
     x, y = (jnp.asarray(a, dtype) for a in rng.uniform(-1, 1, size=(2, 30)))
-    atoms = make_atoms(coef, gamma, Gaussian(), AtomDictionary(), dtype)
+    atoms = make_atoms(coef, gamma, AtomFamily(Gaussian(), AtomDictionary()), dtype)
     assert atoms.gamma.dtype == atoms.coef.dtype == dtype
 
     u, v = np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -68,7 +64,7 @@ def test_padding_stays_inside_the_domain_of_a_users_dictionary():
         return x / (gamma[0] - 1), y / (gamma[0] - 1)
 
     own = CustomDictionary(above_one, Box(["w"], [1.1], [2.0]))
-    atoms = make_atoms(np.ones(1), np.array([[1.5]]), Gaussian(), own, np.float32)
+    atoms = make_atoms(np.ones(1), np.array([[1.5]]), AtomFamily(Gaussian(), own), np.float32)
     origin = jnp.zeros(1)
     assert np.isfinite(jax.jit(evaluate)(atoms, origin, origin)).all()
     assert np.isfinite(np.stack(jax.jit(evaluate_field)(atoms, origin, origin))).all()
@@ -79,22 +75,19 @@ MOTHERS = [Gaussian(), CustomMother(lambda x, y: jnp.cos(3 * x + y) * jnp.exp(-(
 
 @pytest.mark.parametrize("mother", MOTHERS, ids=["radial", "general"])
 def test_fields_and_derivatives_agree_with_differentiation(rng, dtype, mother):
-    dictionary = AtomDictionary()
+    family = AtomFamily(mother, AtomDictionary())
     gamma = jnp.asarray([0.4, 0.1, -0.2, 0.5, 0.25], dtype)
     x, y = (jnp.asarray(a, dtype) for a in rng.uniform(-1, 1, size=(2, 20)))
 
-    def phi(gamma, x, y):
-        return evaluate_atom(mother, dictionary, gamma, x, y)
-
     def differentiated(gamma, x, y):
-        return jax.vmap(jax.value_and_grad(phi, (0, 1, 2)), (None, 0, 0))(gamma, x, y)
+        return jax.vmap(jax.value_and_grad(family.value, (0, 1, 2)), (None, 0, 0))(gamma, x, y)
 
     expected, (by_gamma, by_x, by_y) = jax.jit(differentiated)(gamma, x, y)
     # Numbers up to 1 / σ² = 16 in a few dozen operations.
     atol = 500 * np.finfo(dtype).eps
-    field = jax.jit(partial(atom_field, mother, dictionary))(gamma, x, y)
+    field = jax.jit(family.field)(gamma, x, y)
     np.testing.assert_allclose(np.stack(field), np.stack([expected, by_x, by_y]), atol=atol)
-    value, derivatives = jax.jit(partial(atom_derivatives, mother, dictionary))(gamma, x, y)
+    value, derivatives = jax.jit(family.derivatives)(gamma, x, y)
     np.testing.assert_allclose(value, expected, atol=atol)
     np.testing.assert_allclose(np.stack(derivatives, axis=1), by_gamma, atol=atol)
     assert np.abs(by_gamma).max() > 0.1

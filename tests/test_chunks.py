@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from patternfold import chunks
+from patternfold.numerics import chunks
 from patternfold.numerics.chunks import chunk_rows, map_chunks, padded_rows
 
 

@@ -9,17 +9,22 @@ from scipy import optimize
 
 import patternfold as pf
 from patternfold import datasets
+from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.joint import JointProblem, cross_project, frozen_squares
 from patternfold.learning.jpats import JointSettings, iterations, signed_problem
+from patternfold.learning.observations import Observations
 from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.refit.tuning import smooth_error, tune
+from patternfold.learning.refit.tuning import SmoothError, tune
 from patternfold.learning.schedules import (
     ConstantAlpha,
     SigmoidAlpha,
     fit_beta,
     sigmoid_slopes,
 )
+from patternfold.model.atoms import AtomFamily
 from patternfold.model.grid import Grid
+
+TO_THE_END = Effort(max_iter=40, newton_after=40)
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +39,12 @@ def joint():
     ]
     rows = np.concatenate(images).reshape(24, -1)
     family = pf.RotationTranslation()
-    whole = Problem(rows, np.ones(24), Grid(20, 20), family, pf.Gaussian(), pf.AtomDictionary())
+    observations = Observations.put(rows, Grid(20, 20))
+    whole = Problem(observations, family, AtomFamily(pf.Gaussian(), pf.AtomDictionary()))
     problem = JointProblem(whole, np.repeat([0, 1], 12), 2)
     patterns = tuple(p.take(np.arange(2)) for p in (first, second))
     patterns = (patterns[0], patterns[1].replace(0.9 * patterns[1].coef, patterns[1].gamma))
-    return problem, cross_project(problem, patterns, None, 6)
+    return problem, cross_project(problem, patterns, LEARNING)
 
 
 def test_margins_by_hand(joint):
@@ -54,7 +60,7 @@ def test_cross_projections_are_no_worse_than_frozen(joint):
     problem, state = joint
     frozen = frozen_squares(problem, state.patterns, state.lam)
     np.testing.assert_allclose(frozen, state.squares, rtol=1e-3)
-    again = cross_project(problem, state.patterns, state.lam)
+    again = cross_project(problem, state.patterns, LEARNING, state.lam)
     assert (again.squares <= state.squares * (1 + 1e-4)).all()
 
 
@@ -110,8 +116,8 @@ def test_iterations_never_raise_the_classification_error(joint):
 def test_joint_correction_lowers_the_smooth_error(joint):
     problem, state = joint
     alpha, beta = 10.0, 2 / np.abs(state.margins(problem.labels).f).mean()
-    states = [state, *tune(problem, state, ConstantAlpha(alpha), 6)]
-    errors = [smooth_error(problem, s, alpha, beta) for s in states]
+    states = [state, *tune(problem, state, ConstantAlpha(alpha), LEARNING, 6)]
+    errors = [SmoothError(problem, s, alpha, beta, LEARNING).cost for s in states]
     assert len(errors) >= 3
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.95 * errors[0]
@@ -123,21 +129,28 @@ def test_step_of_the_joint_correction_is_downhill(joint):
     """The slope of the correction is that of J, checked by finite differences of J itself."""
     problem, state = joint
     labels = problem.labels
+    state = cross_project(problem, state.patterns, TO_THE_END, state.lam)
     alpha, beta = 10.0, 2 / np.abs(state.margins(labels).f).mean()
 
     def error(c: np.ndarray) -> float:
         moved = state.patterns[0].replace(c, state.patterns[0].gamma)
         patterns = (moved, state.patterns[1])
-        return smooth_error(problem, cross_project(problem, patterns, state.lam), alpha, beta)
+        there = cross_project(problem, patterns, TO_THE_END, state.lam)
+        return SmoothError(problem, there, alpha, beta, LEARNING).cost
 
     gradient = optimize.approx_fprime(state.patterns[0].coef, error, 1e-2)
     margins = state.margins(labels)
     pull = alpha * sigmoid_slopes(margins.f, beta)
     signed, lam = signed_problem(problem, state, 0, margins, pull)
-    residuals = signed.residuals(state.patterns[0], lam)
+    images = signed.observations.map(lambda chunk: chunk.images)
+    residuals = images - pf.manifold.render(
+        state.patterns[0], lam, pf.RotationTranslation(), (20, 20)
+    )
     expected = []
     for gamma in state.patterns[0].gamma:
         atom = pf.Pattern([1.0], gamma[None])
         phi = pf.manifold.render(atom, lam, pf.RotationTranslation(), (20, 20))
         expected.append(-2 * (signed.weights[:, None] * residuals * phi).sum())
     np.testing.assert_allclose(gradient, expected, rtol=0.15)
+    slope = SmoothError(problem, state, alpha, beta, LEARNING)._equations[0][1]
+    np.testing.assert_allclose(-2 * slope[5::6], expected, rtol=1e-4)  # float32

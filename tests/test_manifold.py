@@ -11,11 +11,11 @@ from patternfold import (
     InverseMultiquadric,
     Pattern,
     RotationTranslationScaling,
-    atoms,
-    chunks,
 )
+from patternfold.model import atoms
 from patternfold.model.manifold import field, render, tangent_distance, tangents
 from patternfold.model.transformations import as_transformation
+from patternfold.numerics import chunks
 
 PAPER = "rotation-translation-scaling"
 # Most tests share this size and number of images, and with them compiled code.

@@ -1,59 +1,37 @@
 """The parts of PATS against independent answers, and what the whole must reach."""
 
-from dataclasses import replace
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from learning_problems import SHAPE, make_problem, pixels_of
 
 import patternfold as pf
 from patternfold import datasets, manifold
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.objectives import tangent_model
 from patternfold.learning.pats import projection_after
-from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.refit.correct import assemble, correct_all, correct_coefficients
+from patternfold.learning.problem import Settings
 from patternfold.learning.select.points import gather, pull_back
 from patternfold.learning.select.refine import refine_frozen
 from patternfold.learning.select.search import search_atoms
 from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 
-SHAPE = (24, 24)
 
-
-def make_problem(rng, n=6, transformation="similarity", n_atoms=4, noise=0.0, dtype=np.float64):
-    pattern = datasets.random_pattern(n_atoms, rng)
-    images, lam = datasets.random_images(
-        pattern, n, rng, transformation, shape=SHAPE, noise=noise, dtype=dtype
-    )
-    problem = Problem(
-        images.reshape(n, -1),
-        np.ones(n),
-        pf.Grid(*SHAPE),
-        as_transformation(transformation),
-        pf.Gaussian(),
-        pf.AtomDictionary(),
-    )
-    return problem, pattern, lam.astype(dtype)
-
-
-def frozen_gain(problem, lam, residuals, gamma):
+def frozen_gain(problem, lam, gamma):
     """Decrease of Ẽ by the best multiple of an atom, from rendered images."""
     atom = pf.Pattern([1.0], [gamma])
     phi = manifold.render(atom, lam, problem.transformation, problem.grid, check=False)
     w = problem.weights[:, None]
-    return (w * residuals * phi).sum() ** 2 / (w * phi**2).sum()
+    return (w * pixels_of(problem) * phi).sum() ** 2 / (w * phi**2).sum()
 
 
 @pytest.mark.usefixtures("x64")
 class TestSelection:
     def test_gathering_keeps_inner_products(self, rng):
         problem, pattern, lam = make_problem(rng)
-        points = pull_back(
-            problem.images, problem.weights, lam, problem.transformation, problem.grid
-        )
-        nodes, side = gather(points, problem.grid.pixel / 4, half_width=2.0)
-        assert side % 2 == 1
+        where = (problem.observations, lam, problem.distance(problem.empty))
+        points = pull_back(*where)
+        nodes = gather(*where, problem.grid.pixel / 4, half_width=2.0)
         exact = (points.weighted * pattern(points.x, points.y)).sum()
         shared = (nodes.weighted * pattern(nodes.x, nodes.y)).sum()
         np.testing.assert_allclose(shared, exact, rtol=0.01)  # bilinear, cells of 1/48
@@ -62,113 +40,54 @@ class TestSelection:
     def test_search_and_refinement_find_the_best_atom(self, rng):
         """No atom of a random sample of the dictionary lowers Ẽ more."""
         problem, _, lam = make_problem(rng, n_atoms=6)
-        points = pull_back(
-            problem.images, problem.weights, lam, problem.transformation, problem.grid
-        )
-        nodes, side = gather(points, problem.grid.pixel, half_width=1.1)
-        components = (problem.mother, problem.dictionary)
-        candidates = search_atoms(nodes, side, *components, 8, rng)
-        gammas, coefs, gains = refine_frozen(candidates, points, *components, problem.atom_box, 25)
+        gammas, coefs, gains = self.search(problem, lam, rng)
         best = gains.argmax()
-        direct = frozen_gain(problem, lam, problem.images, gammas[best])
+        direct = frozen_gain(problem, lam, gammas[best])
         np.testing.assert_allclose(gains[best], direct, rtol=1e-9)
         assert coefs[best] != 0
         sample = problem.atom_box.sample(rng, 300)
-        others = [frozen_gain(problem, lam, problem.images, gamma) for gamma in sample]
+        others = [frozen_gain(problem, lam, gamma) for gamma in sample]
         assert max(others) <= gains[best]
         assert max(others) > 0.2 * gains[best]  # the sample is no straw man
 
     def test_signed_weights_refuse_unsound_atoms(self, rng):
         problem, _, lam = make_problem(rng)
-        signed = replace(problem, weights=np.array([1.0, 1, 1, -1, -1, -1]))
-        points = pull_back(signed.images, signed.weights, lam, signed.transformation, signed.grid)
-        nodes, side = gather(points, signed.grid.pixel, half_width=1.1)
-        components = (signed.mother, signed.dictionary)
-        candidates = search_atoms(nodes, side, *components, 8, rng)
-        gammas, coefs, gains = refine_frozen(candidates, points, *components, signed.atom_box, 25)
+        signed = problem.with_weights(np.array([1.0, 1, 1, -1, -1, -1]))
+        gammas, coefs, gains = self.search(signed, lam, rng)
         assert np.isfinite(gammas).all()
         assert np.isfinite(coefs).all()
         assert (gains >= 0).all()
 
+    def search(self, problem, lam, rng):
+        """Candidates from gathered residuals, improved on the pixels themselves."""
+        where = (problem.observations, lam, problem.distance(problem.empty))
+        points = pull_back(*where)
+        nodes = gather(*where, problem.grid.pixel, half_width=1.1)
+        candidates = search_atoms(nodes, problem.family, 8, rng)
+        return refine_frozen(candidates, points, problem.family, problem.atom_box, 25)
+
     def test_tangent_error_and_slope(self, rng):
-        problem, truth, lam = make_problem(rng, n=3)
+        problem, truth, lam = make_problem(rng)
+        weights = np.array([1.0, 2.0, 0.5, 1.0, 1.5, 0.25])
+        (chunk,) = problem.with_weights(weights).observations.chunks
         base = truth.take([0, 1])
-        residuals = problem.residuals(base, lam)
-        field = manifold.field(base, lam, problem.transformation, problem.grid)
-        x, y = problem.grid.x, problem.grid.y
-        components = (problem.mother, problem.dictionary, problem.transformation)
-        weights = np.array([1.0, 2.0, 0.5])
+        distance = problem.distance(base)
 
         def model(atom):
-            data = (residuals, *field[1:], lam, weights, x, y)
-            return tangent_model(*components, atom, *(jnp.asarray(d) for d in data))
+            return tangent_model(chunk, jnp.asarray(lam), atom[None], distance)
 
         atom = jnp.asarray(np.append(truth.gamma[2] + 0.03, 0.8))
-        error, slope, matrix = model(atom)
+        (error,), (slope,), (matrix,) = model(atom)[:3]
         pattern = base.add_atom(0.8, np.asarray(atom[:-1]))
         distances, _ = manifold.tangent_distance(
-            pattern, problem.images, lam, problem.transformation, SHAPE
+            pattern, pixels_of(problem), lam, problem.transformation, SHAPE
         )
         # The ridge of 1e-4 on the tangents' Gram matrix raises Ê by a share of that order.
         np.testing.assert_allclose(error, (weights * distances**2).sum(), rtol=2e-3)
         step = 1e-5 * rng.normal(size=len(atom))
-        slope_measured = (model(atom + step)[0] - model(atom - step)[0]) / 2
+        slope_measured = (model(atom + step).cost - model(atom - step).cost)[0] / 2
         np.testing.assert_allclose(-2 * slope @ step, slope_measured, rtol=2e-3)
         assert np.linalg.eigvalsh(matrix).min() > -1e-9 * np.linalg.eigvalsh(matrix).max()
-
-
-@pytest.mark.usefixtures("x64")
-class TestCorrection:
-    def test_normal_equations_are_derivatives(self, rng):
-        problem, truth, lam = make_problem(rng, n=3)
-        pattern = truth.replace(truth.coef * 1.1, truth.gamma + 0.02)
-        data = problem.data._replace(weights=np.array([1.0, 2.0, 0.5]))
-        here = assemble(pattern, lam, data)
-
-        def cost(t, atoms, own):
-            gamma = pattern.gamma + t * atoms[:, :-1]
-            moved = pattern.replace(pattern.coef + t * atoms[:, -1], gamma)
-            return assemble(moved, lam + t * own, data).cost
-
-        atoms, own = rng.normal(size=(4, 6)), rng.normal(size=lam.shape)
-        t = 1e-5
-        measured = (cost(t, atoms, own) - cost(-t, atoms, own)) / (2 * t)
-        expected = -2 * (here.atoms_slope @ atoms.ravel() + (here.lam_slope * own).sum())
-        np.testing.assert_allclose(measured, expected, rtol=1e-6)
-        np.testing.assert_allclose(
-            here.cost, (data.weights * problem.squares(pattern, lam)).sum(), rtol=1e-12
-        )
-        assert np.linalg.eigvalsh(here.atoms).min() > -1e-9 * np.trace(here.atoms)
-
-    def test_returns_to_the_truth(self, rng):
-        problem, truth, lam = make_problem(rng, n=8)
-        start = truth.replace(truth.coef + 0.05, truth.gamma + 0.02)
-        wrong = lam + 0.02 * rng.normal(size=lam.shape)
-        before = problem.error(start, wrong)
-        _, _, error = correct_all(start, wrong, problem.data, problem.atom_box, 60, tol=0)
-        assert error < 1e-18 * before  # second order: down to rounding
-
-    def test_never_raises_the_error(self, rng):
-        problem, truth, lam = make_problem(rng, noise=0.05)
-        pattern, last = truth, problem.error(truth, lam)
-        for _ in range(3):
-            pattern, lam, error = correct_all(pattern, lam, problem.data, problem.atom_box, 2)
-            assert error <= last
-            np.testing.assert_allclose(error, problem.error(pattern, lam), rtol=1e-9)
-            last = error
-
-    def test_coefficients_solve_least_squares(self, rng):
-        problem, truth, lam = make_problem(rng, noise=0.05)
-        columns = [
-            manifold.render(truth.take([j]), lam, problem.transformation, problem.grid).ravel()
-            / truth.coef[j]
-            for j in range(4)
-        ]
-        best, residual, *_ = np.linalg.lstsq(np.stack(columns, 1), problem.images.ravel())
-        start = truth.replace(np.zeros(4), truth.gamma)
-        corrected, error = correct_coefficients(start, lam, problem.data)
-        np.testing.assert_allclose(corrected.coef, best, rtol=1e-4)  # a ridge of 1e-7
-        np.testing.assert_allclose(error, residual[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMATIONS))

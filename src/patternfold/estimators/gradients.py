@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -85,7 +86,10 @@ def gathered_gradients(images: Float[Array, "B n"], shape: tuple[int, int]) -> F
 
 def _slope(images: Float[Array, "B h w"], axis: int) -> Float[Array, "B h w"]:
     """Differences along an axis; an image of one row or column has none."""
-    return jnp.gradient(images, axis=axis) if images.shape[axis] > 1 else jnp.zeros_like(images)
+    if images.shape[axis] == 1:
+        return jnp.zeros_like(images)
+    slope: Any = jnp.gradient(images, axis=axis)
+    return slope
 
 
 def _places(side: int) -> np.ndarray:

@@ -42,8 +42,8 @@ class Distance(eqx.Module):
 
     atoms: Atoms
     transformation: AbstractTransformation
-    x: Image
-    y: Image
+    x: Float[Any, " n"]
+    y: Float[Any, " n"]
 
     def values(self, lam: Float[Array, "B d"], which: Int[Array, " B"] | None = None) -> Batch:
         """U_λ(p) of each row."""
@@ -108,8 +108,11 @@ class Distance(eqx.Module):
         if which is None:
             return function(self.atoms, *warped)
         own = self.atoms.of(which)
-        axes = Atoms(0, 0, None, None)  # pyright: ignore[reportArgumentType]
-        return jax.vmap(function, in_axes=(axes, 0, 0))(own, *warped)
+
+        def row(coef: Float[Array, " K"], gamma: Float[Array, "K s"], *place: Points) -> Any:
+            return function(Atoms(coef, gamma, own.count, own.family), *place)
+
+        return jax.vmap(row)(own.coef, own.gamma, *warped)
 
 
 def second_order_field(atoms: Atoms, x: Points, y: Points) -> Field:

@@ -60,7 +60,7 @@ class Observations:
         grid: Grid,
         weights: np.ndarray | None = None,
         pixel_weights: np.ndarray | None = None,
-        devices: Sequence[jax.Device] | None = None,
+        devices: Sequence[Any] | None = None,
         size: int | None = None,
     ) -> Observations:
         """Hand images (N, n), floats or small integers, over to the devices in turn.
@@ -143,7 +143,8 @@ class Observations:
         ``size`` is that of the new chunks; by default they are as few as may be.
         """
         weights = self.weights[index] if weights is None else weights
-        if len(self.chunks) > 1:
+        several = len(self.chunks) > 1
+        if several:
             images, pixel_weights = self._fetch(index)
             return Observations.put(images, self.grid, weights, pixel_weights, size=size)
         chunk = self.chunks[0]

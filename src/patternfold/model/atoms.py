@@ -70,7 +70,9 @@ class Atoms(eqx.Module):
 
     def blurred(self, width: Any) -> Atoms:
         """The atoms blurred by exp(−r²/width²); as they are where no closed form is known."""
-        blurred = self.family.dictionary.blurred(self.coef, self.gamma, width)
+        blurred = self.family.dictionary.blurred(
+            jnp.asarray(self.coef), jnp.asarray(self.gamma), width
+        )
         return self if blurred is None else Atoms(*blurred, self.count, self.family)
 
 

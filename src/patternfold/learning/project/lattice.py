@@ -60,8 +60,8 @@ def coarse_pixels(grid: Grid, side: int) -> CoarsePixels:
     A multiple of four leaves no odd pixels to vector units.
     """
     if max(grid.shape) <= side + side // 4:
-        whole = (np.eye(n) for n in grid.shape)
-        return CoarsePixels(*whole, grid.columns, grid.rows, grid.pixel, 0.0)
+        down, across = (np.eye(n) for n in grid.shape)
+        return CoarsePixels(down, across, grid.columns, grid.rows, grid.pixel, 0.0)
     step = 2.0 / side
     rows, columns = (_centres(n * grid.pixel, step) for n in grid.shape)
     blur = BLUR * step

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import Effort
@@ -45,19 +45,20 @@ class Found(NamedTuple):
     """λ*, the squared distance, how the search ended, and the misfit, by image and pattern.
 
     The misfit is the share of the image's energy that is left over, white noise not counted.
+    Arrays of JAX inside a stage, of NumPy outside.
     """
 
-    lam: Float[Array, "B M d"]
-    square: Float[Array, "B M"]
-    status: Array
-    misfit: Float[Array, "B M"]
+    lam: Float[Any, "B M d"]
+    square: Float[Any, "B M"]
+    status: Int[Any, "B M"]
+    misfit: Float[Any, "B M"]
 
 
 class Scope(NamedTuple):
     """What is searched: the whole box, the neighbourhood of known λ, or both."""
 
-    everywhere: Bool[Array, ""] | bool
-    start: Bool[Array, ""] | bool
+    everywhere: Bool[Array | np.ndarray, ""]
+    start: Bool[Array | np.ndarray, ""]
 
 
 @partial(compiled, static_argnames=("effort", "grid", "describe"))
