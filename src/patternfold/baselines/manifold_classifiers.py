@@ -58,11 +58,7 @@ class ManifoldClassifier(ClassifierMixin, PursuitEstimator):
     def distances(self, X: Any) -> np.ndarray:
         """Return d(u, M^m), shape (N, M)."""
         check_is_fitted(self)
-<<<<<<< HEAD
         return fitted_manifolds(self).project(rows_of(self, X, reset=False), "quick").distances
-=======
-        return project_on_all(self, rows_of(self, X, reset=False), "quick").distances
->>>>>>> tests
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that its clouds of points, which are no images, suit it badly."""

@@ -97,7 +97,10 @@ def step(problem: Problem, settings: Settings, state: State, rng: np.random.Gene
         # Ê is an approximation and may mislead; the atom that minimises Ẽ lowers E for certain.
         if new.error < state.error or settings.stop_on_increase:
             break
-    return correct(problem, settings, new)
+    last = new.pattern.n_atoms in (settings.n_atoms, 1)
+    if last or new.pattern.n_atoms % settings.correct_every == 0:
+        new = correct(problem, settings, new)
+    return new
 
 
 def select_atom(

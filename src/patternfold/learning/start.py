@@ -140,6 +140,7 @@ def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pa
         tangent_refinement=False,
         projection="fixed",
         settle=False,
+        correct_every=4,  # the reference is only a start
         seed=seed,
     )
     return learn(alone, settings, start).state.pattern
