@@ -11,12 +11,17 @@ import matplotlib
 import numpy as np
 import pytest
 
+from patternfold.learning.effort import EFFORTS, LEARNING
+
 matplotlib.use("Agg")
 os.environ["PATTERNFOLD_CACHE"] = "off"  # the user's cache folder is not ours
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 # Compilation is most of the time; what one worker, or an earlier run, has compiled serves all.
-jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache/jax"))
+COMPILED = Path(__file__).parents[1] / ".pytest_cache/jax"
+jax.config.update(
+    "jax_compilation_cache_dir", os.environ.get("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
+)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 
@@ -42,6 +47,20 @@ def as_users_run() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def least_effort(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compile little: project as while learning, whatever the effort asked for, and optimise less.
+
+    For tests of what estimators accept and return, not of how well they do: scikit-learn's checks
+    come with many shapes, and all their time goes into compiling.
+    """
+    for name in EFFORTS:
+        monkeypatch.setitem(EFFORTS, name, LEARNING)
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture

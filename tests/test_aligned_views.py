@@ -30,7 +30,7 @@ LEARNER = pf.PATS(
 @parametrize_with_checks(
     [pf.AlignedViews(LEARNER), pf.AlignedViewsClassifier(manifold_learner=LEARNER)]
 )
-@pytest.mark.usefixtures("as_users_run")
+@pytest.mark.usefixtures("as_users_run", "least_effort")
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -215,7 +215,7 @@ def test_scikit_learn_checks(estimator, check):
         baselines.SupervisedAtomSelection(1, transformation="translation", **COARSE),
     ]
 )
-@pytest.mark.usefixtures("as_users_run")
+@pytest.mark.usefixtures("as_users_run", "least_effort")
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks_of_classifiers(estimator, check):
     check(estimator)

@@ -13,8 +13,20 @@ from patternfold import datasets
 FAMILY = "rotation-translation"
 
 
-@parametrize_with_checks([pf.JPATS(n_atoms=1, transformation="translation", n_joint=0, n_tuning=1)])
-@pytest.mark.usefixtures("as_users_run")
+# Few kernels to compile: the checks come with many shapes.
+CHECKED = pf.JPATS(
+    n_atoms=1,
+    transformation="translation",
+    n_joint=0,
+    n_tuning=1,
+    tangent_refinement=False,
+    refit=None,
+    projection="fixed",
+)
+
+
+@parametrize_with_checks([CHECKED])
+@pytest.mark.usefixtures("as_users_run", "least_effort")
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

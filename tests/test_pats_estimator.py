@@ -15,10 +15,21 @@ import patternfold as pf
 from patternfold import datasets
 
 
-@parametrize_with_checks(
-    [pf.PATS(n_atoms=1, transformation="translation", n_starts=1, n_exchanges=0)]
+# Few kernels to compile: the checks come with many shapes.
+CHECKED = pf.PATS(
+    n_atoms=1,
+    transformation="translation",
+    tangent_refinement=False,
+    refit="coefficients",
+    projection="fixed",
+    reference=pf.Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.5]]),
+    n_starts=1,
+    n_exchanges=0,
 )
-@pytest.mark.usefixtures("as_users_run")
+
+
+@parametrize_with_checks([CHECKED])
+@pytest.mark.usefixtures("as_users_run", "least_effort")
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
