@@ -152,7 +152,9 @@ def update_parameters(
     else:
         # A run that searches globally now and then has that code compiled anyway.
         globally = settings.projection == "global"
-        found = locate(*where, settings.effort, lam[:, None], how == "global", globally)
+        found = locate(
+            *where, settings.effort, lam[:, None], how == "global", globally, describe=False
+        )
     error = float((problem.weights * found.square[:, 0].astype(np.float64)).sum())
     return State(pattern, found.lam[:, 0], error)
 
