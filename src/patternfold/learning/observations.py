@@ -45,7 +45,7 @@ class Chunk:
 class Observations:
     """Images u_i with weights per image or per pixel, on the devices.
 
-    ``order`` holds, chunk by chunk, how many rows are images.
+    ``counts`` holds, chunk by chunk, how many rows are images; ``weights`` are those of the images.
     """
 
     chunks: tuple[Chunk, ...]

@@ -103,7 +103,7 @@ def project(
         Candidates per image from the bank, in place of the effort's, and no second search. With
         ``start``, by default none.
     max_iter : int, optional
-        Most steps of the local search, in place of the effort's.
+        Most steps of the local search on all pixels, in place of the effort's.
 
     Returns
     -------
