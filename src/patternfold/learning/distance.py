@@ -44,8 +44,8 @@ class Distance:
 
     atoms: Atoms
     transformation: AbstractTransformation
-    x: Float[Any, " n"]
-    y: Float[Any, " n"]
+    x: Any  # (n,)
+    y: Any  # (n,)
 
     def values(self, lam: Float[Array, "B d"], which: Int[Array, " B"] | None = None) -> Batch:
         """U_λ(p) of each row."""

@@ -36,9 +36,9 @@ class Chunk:
     square roots of the pixels' weights, or None where all pixels count alike.
     """
 
-    images: Float[Array, "B n"]
-    weights: Float[Array, " B"]
-    roots: Float[Array, "B n"] | None = None
+    images: Any  # (B, n); records of compiled code may hold anything that stands for an array
+    weights: Any  # (B,)
+    roots: Any = None  # (B, n)
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,9 @@ class Atoms:
     Several patterns of one family have a leading axis; ``count`` is that of the longest.
     """
 
-    coef: Float[Array | np.ndarray, "*m K"]
-    gamma: Float[Array | np.ndarray, "*m K s"]
-    count: Int[Array | np.ndarray, ""]
+    coef: Any  # (K,) or (M, K)
+    gamma: Any  # (K, s) or (M, K, s)
+    count: Any  # a whole number
     family: AtomFamily
 
     def of(self, pattern: Any) -> Atoms:

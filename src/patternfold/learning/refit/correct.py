@@ -213,7 +213,7 @@ class Equations:
         return np.concatenate([part[:k] for part, k in zip(lam, counts, strict=True)]), total
 
 
-def _float_sum(parts: Any) -> np.ndarray:
+def _float_sum(parts: Any) -> Any:
     """Sum over chunks, in their order, in float64."""
     return np.sum(np.asarray(parts, np.float64), axis=0)
 
