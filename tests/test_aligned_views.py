@@ -69,7 +69,7 @@ def test_views_are_aligned(classes, learner):
         raw = X_test[y_test == label].reshape(16, -1)
         # What is left is noise and interpolation.
         assert own.var(axis=0).sum() < 0.5 * raw.var(axis=0).sum()
-    found = pf.project(views.patterns_, X_test, FAMILY, n_candidates=6, max_iter=6)
+    found = pf.project(views.patterns_, X_test, FAMILY, effort="quick")
     np.testing.assert_allclose(features[:, 800:802], found.distances, rtol=1e-5)
 
 
