@@ -46,8 +46,8 @@ class PATS(TransformerMixin, ImageEstimator):
 
     .. math:: E = \sum_i w_i \min_{λ_i} \|u_i - U_{λ_i}(\sum_j c_j φ_{γ_j})\|^2 .
 
-    The defaults go beyond the paper: λ is searched globally after each atom, and all atoms,
-    coefficients and λ are corrected together. `PATS.paper` gives the published algorithm.
+    The defaults go beyond the paper: λ is searched over the whole box as the pattern grows, and all
+    atoms, coefficients and λ are corrected together. `PATS.paper` gives the published algorithm.
 
     Parameters
     ----------
@@ -80,9 +80,10 @@ class PATS(TransformerMixin, ImageEstimator):
         What is corrected after each atom: all atoms, coefficients and λ together; only the
         coefficients; or nothing, as in the paper.
     projection : {"global", "local", "line-search", "fixed"}, default="global"
-        How λ is updated after each atom: searched over the whole box (after the first few atoms,
-        where everything is corrected together, only every third time); improved near its last
-        value; likewise by the paper's line search; or kept ("high-speed mode" of the paper).
+        How λ is updated after each atom: searched over the whole box (where everything is corrected
+        together, after each of the first six atoms, then after every third and the last one);
+        improved near its last value; likewise by the paper's line search; or kept ("high-speed
+        mode" of the paper).
     n_starts : int, default=2
         Number of references that are tried for a few atoms, the one asked for, the centroid's,
         the farthest, then others; the best start is kept.
@@ -95,7 +96,7 @@ class PATS(TransformerMixin, ImageEstimator):
     warm_start : bool, default=False
         Go on from the last fit and add atoms.
     random_state : int, RandomState or None, default=None
-        Seed; only dictionaries of the user's own need random numbers.
+        Seed; only solvers of DC programming and dictionaries without shapes need random numbers.
     callback : callable, optional
         Called with a `Progress` after each atom; return True to stop.
     verbose : int, default=0

@@ -11,10 +11,10 @@ loss other than the squared one reweights them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +34,9 @@ Field = tuple[Points, Points, Points, Points, Points, Points]
 """p, its gradient (p_x, p_y) and its second derivatives (p_xx, p_xy, p_yy)."""
 
 
-class Distance(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Distance:
     """‖u − U_λ(p)‖² over rows of images and λ, for one pattern or for several.
 
     With several patterns the atoms have a leading axis, and ``which`` names the pattern of a row.
@@ -42,8 +44,8 @@ class Distance(eqx.Module):
 
     atoms: Atoms
     transformation: AbstractTransformation
-    x: Float[Any, " n"]
-    y: Float[Any, " n"]
+    x: Any  # (n,)
+    y: Any  # (n,)
 
     def values(self, lam: Float[Array, "B d"], which: Int[Array, " B"] | None = None) -> Batch:
         """U_λ(p) of each row."""

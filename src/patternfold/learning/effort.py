@@ -32,13 +32,13 @@ class Effort:
     rival_share : float
         What a rival may cost besides, as a share of the image's energy.
     middle_steps : int
-        Most steps of each rival.
+        Most steps of each rival; with 0 all of them are finalists.
     n_finalists : int
         Most rivals that go on to all pixels.
     finalist_ratio : float
         A finalist costs at most so many times the best rival.
     max_iter : int
-        Most steps on all pixels; with 0 the finalists are only compared.
+        Most steps on all pixels.
     newton_after : int
         Steps before second derivatives of the pattern are taken, which cost twice as much and
         make the difference where the residual is large.
@@ -98,8 +98,8 @@ EFFORTS: dict[str, Effort] = {
 }
 """Efforts by name."""
 
-LEARNING = Effort(n_candidates=6, coarse_steps=0, max_iter=0)
-"""While a pattern is learned, steps on part of the pixels will do: it moves on, and λ with it."""
+LEARNING = Effort(n_candidates=4, coarse_steps=0, middle_steps=0)
+"""While a pattern is learned, few candidates and steps will do: it moves on, and λ with it."""
 
 PAPER = Effort(coarse_side=20, n_candidates=1, max_iter=30)
 """The paper's projection: the best template, then line searches."""

@@ -106,7 +106,13 @@ def cross_project(
     """
     whole = problem.all
     found = locate(
-        whole.observations, patterns, whole.transformation, effort, lam, everywhere=lam is None
+        whole.observations,
+        patterns,
+        whole.transformation,
+        effort,
+        lam,
+        everywhere=lam is None,
+        describe=False,
     )
     return JointState(patterns, found.lam, found.square.astype(np.float64))
 

@@ -146,6 +146,8 @@ def tangent_model(
 
 def _inverse_of_gram(gram: Float[Array, "N d d"]) -> Float[Array, "N d d"]:
     """(TᵀT)⁻¹ in units of each tangent's length, with a ridge for nearly dependent tangents."""
-    length = jnp.sqrt(jnp.einsum("ikk->ik", gram) + jnp.finfo(gram.dtype).tiny)
+    square = jnp.einsum("ikk->ik", gram)
+    # A direction in which nothing moves has no length; any unit will do.
+    length = jnp.where(square > jnp.finfo(gram.dtype).tiny, jnp.sqrt(square), 1)
     units = length[:, :, None] * length[:, None, :]
     return inverse_definite(gram / units, jnp.full_like(length, 1e-4)) / units

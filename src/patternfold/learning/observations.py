@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,23 +27,25 @@ CHUNK_BYTES = {"cpu": 2**21, "gpu": 2**26, "tpu": 2**26}
 accelerator, enough to fill it."""
 
 
-class Chunk(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Chunk:
     """Some images on one device.
 
     ``weights`` are those of the images, 0 for rows that only fill up the chunk. ``roots`` are the
     square roots of the pixels' weights, or None where all pixels count alike.
     """
 
-    images: Float[Array, "B n"]
-    weights: Float[Array, " B"]
-    roots: Float[Array, "B n"] | None = None
+    images: Any  # (B, n); records of compiled code may hold anything that stands for an array
+    weights: Any  # (B,)
+    roots: Any = None  # (B, n)
 
 
 @dataclass(frozen=True)
 class Observations:
     """Images u_i with weights per image or per pixel, on the devices.
 
-    ``order`` holds, chunk by chunk, how many rows are images.
+    ``counts`` holds, chunk by chunk, how many rows are images; ``weights`` are those of the images.
     """
 
     chunks: tuple[Chunk, ...]
@@ -103,8 +104,8 @@ class Observations:
         """
         results = self.each(stage, *per_image)
         collected = [
-            jax.tree.map(lambda a, n=count: np.asarray(a)[:n], result)
-            for result, count in zip(results, self.counts, strict=True)
+            jax.tree.map(lambda a, n=count: a[:n], result)
+            for result, count in zip(jax.device_get(results), self.counts, strict=True)
         ]
         if len(collected) == 1:
             return collected[0]
@@ -112,7 +113,7 @@ class Observations:
 
     def total(self, stage: Callable[..., Any], *per_image: Any) -> Any:
         """Call the stage for every chunk and add the sums that it returns, in float64."""
-        results = self.each(stage, *per_image)
+        results = jax.device_get(self.each(stage, *per_image))
         added: Any = None
         for result in results:
             part = jax.tree.map(lambda a: np.asarray(a, np.float64), result)

@@ -97,7 +97,10 @@ def step(problem: Problem, settings: Settings, state: State, rng: np.random.Gene
         # Ê is an approximation and may mislead; the atom that minimises Ẽ lowers E for certain.
         if new.error < state.error or settings.stop_on_increase:
             break
-    return correct(problem, settings, new)
+    last = new.pattern.n_atoms in (settings.n_atoms, 1)
+    if last or new.pattern.n_atoms % settings.correct_every == 0:
+        new = correct(problem, settings, new)
+    return new
 
 
 def select_atom(
@@ -149,7 +152,9 @@ def update_parameters(
     else:
         # A run that searches globally now and then has that code compiled anyway.
         globally = settings.projection == "global"
-        found = locate(*where, settings.effort, lam[:, None], how == "global", globally)
+        found = locate(
+            *where, settings.effort, lam[:, None], how == "global", globally, describe=False
+        )
     error = float((problem.weights * found.square[:, 0].astype(np.float64)).sum())
     return State(pattern, found.lam[:, 0], error)
 

@@ -34,6 +34,7 @@ class Settings:
     n_starts: int = 2
     n_exchanges: int = 2
     settle: bool = True
+    correct_every: int = 1
     stop_on_increase: bool = False
     seed: int = 0
     solver: AbstractSolver = field(default_factory=Search)

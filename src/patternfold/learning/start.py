@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -39,9 +38,7 @@ def run(
         if isinstance(reference, State):
             start, path = reference, []
         else:
-            with warm_up(partial(_compile_ahead, problem, settings), problem.observations.dtype):
-                references = reference_patterns(problem, settings, reference)
-            start, path = best_start(problem, settings, references, callback)
+            start, path = _begin(problem, settings, reference, callback)
         learned = learn(problem, settings, start, callback, path=path)
     pattern, lam, _ = learned.state
     pattern = drop_idle_atoms(problem, pattern, lam)
@@ -50,17 +47,57 @@ def run(
     return Learned(state, learned.path, learned.reason)
 
 
-def _compile_ahead(problem: Problem, settings: Settings) -> None:
-    """Do once what every later step does, with an atom that stands for a pattern."""
-    gamma = problem.atom_box.centre
-    pattern = problem.empty.add_atom(1e-3, gamma)
-    middle = problem.transformation.parameters.put_inside(problem.transformation.identity)
-    lam = np.tile(middle, (len(problem.observations), 1)).astype(problem.observations.dtype)
-    state = State(pattern, lam, problem.energy)
-    if settings.projection != "line-search":
-        update_parameters(problem, settings, settings.projection, pattern, lam)
-    if settings.tangent_refinement:
-        refine_atom(problem, settings, state, gamma, 1e-3)
+def _begin(
+    problem: Problem,
+    settings: Settings,
+    reference: str | int | np.ndarray | Pattern,
+    callback: Callback | None,
+) -> tuple[State, list[float]]:
+    """Find where to start; meanwhile compile, beside it, what is needed next."""
+    dtype, rehearsal = problem.observations.dtype, Rehearsal(problem, settings)
+    with warm_up(rehearsal.project, dtype):
+        references = reference_patterns(problem, settings, reference)
+        rehearsal.refine()
+    with warm_up(rehearsal.correct, dtype):
+        return best_start(problem, settings, references, callback)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Does once what every later step does, with atoms that stand for a pattern: to compile it."""
+
+    problem: Problem
+    settings: Settings
+
+    @property
+    def lam(self) -> np.ndarray:
+        """The identity for every image."""
+        family, images = self.problem.transformation, self.problem.observations
+        identity = family.parameters.put_inside(family.identity)
+        return np.tile(identity, (len(images), 1)).astype(images.dtype)
+
+    def pattern(self, n_atoms: int) -> Pattern:
+        """Faint atoms in the middle of the box Γ."""
+        gamma = np.tile(self.problem.atom_box.centre, (n_atoms, 1))
+        return self.problem.empty.replace(np.full(n_atoms, 1e-3), gamma)
+
+    def project(self) -> None:
+        """Update λ."""
+        how = self.settings.projection
+        if how in ("global", "local"):
+            update_parameters(self.problem, self.settings, how, self.pattern(1), self.lam)
+
+    def refine(self) -> None:
+        """Improve an atom on Ê."""
+        if self.settings.tangent_refinement and self.settings.n_atoms > 1:
+            state = State(self.pattern(1), self.lam, self.problem.energy)
+            refine_atom(self.problem, self.settings, state, state.pattern.gamma[0], 1e-3)
+
+    def correct(self) -> None:
+        """Correct as many atoms as there will be."""
+        if self.settings.refit == "all":
+            pattern, move = self.pattern(self.settings.n_atoms), self.settings.projection != "fixed"
+            self.problem.equations(pattern, self.lam, self.problem.sparse, move).step(1.0)
 
 
 def best_start(
@@ -92,7 +129,14 @@ def best_start(
 
 def start_from(problem: Problem, settings: Settings, reference: Pattern) -> State:
     """Project the images on M(Ψ) and begin with p_0 = 0, lines 3 and 4 of Algorithm 1."""
-    found = locate(problem.observations, [reference], problem.transformation, settings.effort)
+    found = locate(
+        problem.observations,
+        [reference],
+        problem.transformation,
+        settings.effort,
+        with_bank=True,
+        describe=False,
+    )
     return State(problem.empty, found.lam[:, 0], problem.energy)
 
 
@@ -140,6 +184,7 @@ def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pa
         tangent_refinement=False,
         projection="fixed",
         settle=False,
+        correct_every=4,  # the reference is only a start
         seed=seed,
     )
     return learn(alone, settings, start).state.pattern

@@ -8,9 +8,9 @@ turns is data, not shape: a pattern that grows reuses the compiled code until it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,7 +27,10 @@ BLOCK = {"cpu": 2, "gpu": 4}
 compiling takes longer."""
 
 
-class AtomFamily(eqx.Module):
+# Plain records, not equinox modules: stages are called often, and making modules is slow.
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class AtomFamily:
     """What atoms are made of: φ_γ(x, y) = φ(b(γ, x, y)), with value, field and derivatives."""
 
     mother: AbstractMother
@@ -53,15 +56,17 @@ class AtomFamily(eqx.Module):
         return value, [du * a + dv * b for a, b in zip(u_gamma, v_gamma, strict=True)]
 
 
-class Atoms(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Atoms:
     """Coefficients c and parameters γ of a sum of atoms, padded with atoms of coefficient 0.
 
     Several patterns of one family have a leading axis; ``count`` is that of the longest.
     """
 
-    coef: Float[Array | np.ndarray, "*m K"]
-    gamma: Float[Array | np.ndarray, "*m K s"]
-    count: Int[Array | np.ndarray, ""]
+    coef: Any  # (K,) or (M, K)
+    gamma: Any  # (K, s) or (M, K, s)
+    count: Any  # a whole number
     family: AtomFamily
 
     def of(self, pattern: Any) -> Atoms:

@@ -1,7 +1,7 @@
 """The pattern transformation manifold: U_λ(p), its tangents and the tangent distance.
 
 All functions take one row of λ per image, work in chunks of bounded memory, follow the dtype of
-λ (or of the images) and return NumPy arrays.
+λ (or of the images) and return NumPy arrays; `render` may leave its images on the device.
 """
 
 from __future__ import annotations

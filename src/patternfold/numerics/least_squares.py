@@ -1,13 +1,13 @@
 """One least-squares solver: damped Newton steps inside a box, for many small problems at once.
 
 Every problem has its own damping and ends by itself. What costs time, values and derivatives, is
-left to a function of all points, the *model*; the small systems are solved by an unrolled
-factorisation, so that the whole loop runs on the device. With the Gauss-Newton matrix in place of
+left to a function of all points, the *model*; the small systems are solved by elimination, all of
+them at once, so that the whole loop runs on the device. With the Gauss-Newton matrix in place of
 the Hessian this is Levenberg-Marquardt. Losses and priors belong into the model, not here.
 
-`minimise` runs the loop inside compiled code. Where a model is a sum over chunks of images,
-`begin` and `advance` are the same loop's parts, driven from outside. `descend` is the loop for one
-large problem that solves its own equations, as the correction of all atoms does.
+`minimise` runs the loop inside compiled code; `begin` and `advance` are its parts. `descend` is the
+loop for one problem whose model is a sum over chunks of images and that solves its own equations:
+a new atom, or the correction of all atoms.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def _eliminate(
 
 
 def descend(start: Any, max_iter: int, tol: float, rule: Damping = LARGE) -> Iterator[Any]:
-    """Yield the points of a descent of one large problem; the cost falls from each to the next.
+    """Yield the points of a descent of one problem; the cost falls from each to the next.
 
     A point has a ``cost``, and ``step(damping)`` returns the point to which a damped step leads.
     Ends after ``max_iter`` steps, or when one lowers the cost by less than ``tol`` of it.

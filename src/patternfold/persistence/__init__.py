@@ -43,7 +43,7 @@ __all__ = [
     "save",
 ]
 
-FORMAT = 2
+FORMAT = 3
 
 CODECS: dict[str, Codec] = {
     "PATS": Codec(PATS, pack_pats, unpack_pats),

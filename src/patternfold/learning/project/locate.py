@@ -28,6 +28,7 @@ def locate(
     start: np.ndarray | None = None,
     everywhere: bool = True,
     with_bank: bool = True,
+    describe: bool = True,
 ) -> Found:
     """Find the point of every manifold that is nearest to each image.
 
@@ -48,6 +49,8 @@ def locate(
     with_bank : bool
         Whether the code that searches the whole box is compiled in. A local search takes less
         compiling without it, none at all where global ones come before or after.
+    describe : bool
+        Whether to tell how searches ended, and the misfit.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def locate(
         NumPy arrays with one row per image.
     """
     found = _locate_once(
-        observations, patterns, transformation, effort, start, everywhere, with_bank
+        observations, patterns, transformation, effort, start, everywhere, with_bank, describe
     )
     if effort.again is not None and everywhere and len(observations):
         found = _again(observations, patterns, transformation, effort, found)
@@ -95,6 +98,7 @@ def _locate_once(
     start: np.ndarray | None,
     everywhere: bool,
     with_bank: bool = True,
+    describe: bool = True,
 ) -> Found:
     grid, dtype = observations.grid, observations.dtype
     atoms = stack_atoms(patterns, dtype)
@@ -106,7 +110,7 @@ def _locate_once(
         # What follows is no part of this search, and must not make it compile again.
         effort=replace(effort, again=None, misfit=0.0),
         grid=grid,
-        describe=effort.max_iter > 0,
+        describe=describe,
     )
     if start is None:
         middle = transformation.parameters.centre.astype(dtype)

@@ -19,6 +19,9 @@ from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation, as_transformation
 from patternfold.numerics.precision import precision, working_dtype
 
+LOCAL_STEPS = 30
+"""Most steps from known λ: nothing else mends what they leave."""
+
 METHODS = ("levenberg-marquardt", "line-search")
 
 STATUS = {
@@ -103,7 +106,7 @@ def project(
         Candidates per image from the bank, in place of the effort's, and no second search. With
         ``start``, by default none.
     max_iter : int, optional
-        Most steps of the local search, in place of the effort's.
+        Most steps of the local search on all pixels, in place of the effort's.
 
     Returns
     -------
@@ -180,7 +183,9 @@ def _effort(
             raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
     if n_candidates:
         how = replace(how, n_candidates=int(n_candidates), again=None)
-    return how if max_iter is None else replace(how, max_iter=int(max_iter))
+    if max_iter is None:
+        return how if globally else replace(how, max_iter=LOCAL_STEPS)
+    return replace(how, max_iter=int(max_iter))
 
 
 def _starts(

@@ -63,19 +63,6 @@ def single(distance: Distance) -> Distance:
     return Distance(distance.atoms.of(0), distance.transformation, distance.x, distance.y)
 
 
-def compare(distance: Distance, pixels: Pixels, rows: Rows) -> Ends:
-    """The cost of the wanted rows where they are."""
-    dim = rows.lam.shape[1]
-
-    def evaluate(rows: Rows) -> Ends:
-        roots = None if pixels.roots is None else pixels.roots[rows.image]
-        cost = distance.squares(pixels.images[rows.image], roots, rows.lam, rows.pattern)
-        metric = jnp.zeros((len(cost), dim, dim), cost.dtype)
-        return Ends(rows.lam, cost, metric, jnp.zeros_like(cost), jnp.ones(len(cost), bool))
-
-    return over_blocks(evaluate, rows, rows.wanted, len(distance.x))
-
-
 def refine(
     distance: Distance,
     pixels: Pixels,

@@ -18,7 +18,6 @@ from patternfold.learning.project.refine import (
     Ends,
     Pixels,
     Rows,
-    compare,
     make_rows,
     refine,
     single,
@@ -83,11 +82,8 @@ def search(
     rows = make_rows(starts, wanted)
     own = distance if starts.shape[1] > 1 else single(distance)
     steps = effort.max_iter
-    if steps == 0:
-        ends = compare(own, pixels, rows)
-    else:
-        first = min(effort.newton_after, steps) if effort.newton else steps
-        ends = refine(own, pixels, rows, first, steps - first, effort.newton)
+    first = min(effort.newton_after, steps) if effort.newton else steps
+    ends = refine(own, pixels, rows, first, steps - first, effort.newton)
     return _best(own, chunk, grid, rows, ends, starts.shape[:3], describe)
 
 
@@ -118,7 +114,7 @@ def _finalists(
 
     rivals = jax.lax.cond(scope.everywhere, from_bank, nothing)
     stride = 2 if min(grid.shape) >= LARGE_SIDE else 1
-    if stride > 1 or effort.max_iter == 0:
+    if stride > 1 and effort.middle_steps:
         rivals = _middle(chunk, _joined(rivals, known_start), distance, effort, grid, stride)
     return _joined(rivals, known_start)
 

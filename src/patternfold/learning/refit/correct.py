@@ -9,9 +9,8 @@ photogrammetry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -39,17 +38,34 @@ times: on a CPU they should stay in the cache."""
 
 
 class Normal(NamedTuple):
-    """Normal equations of E over a chunk; m = K·(s+1) parameters of atoms, d of each λ_i.
+    """E and its normal equations in the m = K·(s+1) parameters of the atoms."""
 
-    ``own`` holds inner products of the tangents and the residual of each image, ``cross`` those of
-    the atoms' derivatives with them, ``atoms`` those of the derivatives with one another and
-    ``slope`` those with the residuals, both summed over images. They stay on the device.
+    cost: np.ndarray
+    atoms: np.ndarray
+    slope: np.ndarray
+
+
+class Assembled(NamedTuple):
+    """Normal equations of E over a chunk, which stay on the device.
+
+    ``own`` holds inner products of the d tangents and the residual of each image, ``cross`` those
+    of the atoms' derivatives with them; ``atoms`` those of the derivatives with one another,
+    ``slope`` those with the residuals and ``cost`` those of the residuals, summed over images.
     """
 
+    cost: Float[Array, ""]
     atoms: Float[Array, "m m"]
     slope: Float[Array, " m"]
     cross: Float[Array, "B m e"]
     own: Float[Array, "B e e"]
+
+
+class Eliminated(NamedTuple):
+    """What eliminating the λ_i takes off the atoms' equations, and the H_i⁻¹ that do it."""
+
+    matrix: Float[Array, "m m"]
+    slope: Float[Array, " m"]
+    inverse: Float[Array, "B d d"]
 
 
 @dataclass(frozen=True)
@@ -82,56 +98,62 @@ class Equations:
     pattern: Pattern
     lam: np.ndarray
     move_lam: bool = True
+    known_cost: float | None = None
 
     @cached_property
     def cost(self) -> float:
-        """Σ_i w_i ‖u_i − U_λi(p)‖²."""
-        dtype, total = self._images.dtype, 0.0
-        atoms = self.pattern.atoms(dtype)
-        for part, places in zip(self.sampling.parts, self.sampling.coordinates, strict=True):
-            distance = Distance(atoms, self.transformation, *places)
-            squares = part.map(partial(squares_of, distance=distance), self.lam.astype(dtype))
-            total += float((np.abs(part.weights) * squares.astype(np.float64)).sum())
-        return total
+        """Σ_i |w_i| ‖u_i − U_λi(p)‖²."""
+        return float(self.normal.cost) if self.known_cost is None else self.known_cost
 
     @cached_property
-    def atoms_matrix(self) -> np.ndarray:
-        """Second derivatives by the atoms' parameters, one block per atom."""
-        return self._sum(n.atoms for n in self._normal)[np.ix_(self._order, self._order)]
-
-    @cached_property
-    def atoms_slope(self) -> np.ndarray:
-        """Half of the negative gradient by the atoms' parameters."""
-        return self._sum(n.slope for n in self._normal)[self._order]
+    def normal(self) -> Normal:
+        """The normal equations in the atoms' parameters, one block per atom."""
+        order = self._order
+        parts = jax.device_get([(n.cost, n.atoms, n.slope) for n in self._assembled])
+        cost, matrix, slope = (_float_sum(part) for part in zip(*parts, strict=True))
+        return Normal(cost, matrix[np.ix_(order, order)], slope[order])
 
     def step(self, damping: float) -> Equations:
         """Solve the damped arrow system and move the atoms, and λ as far as it may."""
-        inverses = self._inverses(damping) if self.move_lam else []
-        delta = self._solve(damping, inverses)
+        eliminated = self._eliminate(damping) if self.move_lam else []
+        delta = self._solve(damping, eliminated)
         by_atom = delta.reshape(self.pattern.n_atoms, -1)
         gamma = self.box.put_inside(self.pattern.gamma + by_atom[:, :-1])
         pattern = self.pattern.replace(self.pattern.coef + by_atom[:, -1], gamma)
-        lam = self._moved_lam(delta, inverses) if self.move_lam else self.lam
-        return replace(self, pattern=pattern, lam=lam)
+        lam, cost = self._tried(pattern, delta, [e.inverse for e in eliminated])
+        return replace(self, pattern=pattern, lam=lam, known_cost=cost)
 
     @property
     def _images(self) -> Observations:
         return self.sampling.parts[0]
 
     @cached_property
-    def _normal(self) -> list[Normal]:
+    def _rows(self) -> list[Array]:
+        """λ of each chunk, on its device."""
+        rows = self._images.rows(self.lam.astype(self._dtype))
+        chunks = zip(rows, self._images.chunks, strict=True)
+        return [jax.device_put(lam, chunk.images.sharding) for lam, chunk in chunks]
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return self._images.dtype
+
+    @cached_property
+    def _assembled(self) -> list[Assembled]:
         n_padded = padded_atoms(self.pattern.n_atoms, len(self.lam))
-        dtype = self._images.dtype
         coef, gamma = pad_atoms(self.pattern.coef, self.pattern.gamma, n_padded)
         count = np.asarray(self.pattern.n_atoms, np.int32)
-        atoms = Atoms(coef.astype(dtype), gamma.astype(dtype), count, self.pattern.family)
-        found: list[Normal] | None = None
-        for part, (x, y) in zip(self.sampling.parts, self.sampling.coordinates, strict=True):
-            stage = partial(_assemble, atoms=atoms, transformation=self.transformation, x=x, y=y)
-            more = part.each(stage, self.lam.astype(dtype))
-            found = more if found is None else [_added(*pair) for pair in zip(found, more)]  # noqa: B905
-        assert found is not None
-        return found
+        atoms = Atoms(
+            coef.astype(self._dtype), gamma.astype(self._dtype), count, self.pattern.family
+        )
+        parts = [
+            [
+                _assemble(chunk, lam, atoms, self.transformation, *places)
+                for chunk, lam in zip(part.chunks, self._rows, strict=True)
+            ]
+            for part, places in zip(self.sampling.parts, self.sampling.coordinates, strict=True)
+        ]
+        return [reduce(_added, same) for same in zip(*parts, strict=True)]
 
     @property
     def _order(self) -> np.ndarray:
@@ -141,17 +163,23 @@ class Equations:
         index = np.arange(n_padded * size).reshape(size, n_padded)
         return index.T[: self.pattern.n_atoms].ravel()
 
-    def _solve(self, damping: float, inverses: list[Array]) -> np.ndarray:
-        matrix, slope = self.atoms_matrix.copy(), self.atoms_slope.copy()
+    def _eliminate(self, damping: float) -> list[Eliminated]:
+        """Eliminate the λ_i inside each chunk."""
+        box, scalar = self.transformation.parameters, np.asarray(damping, self._dtype)
+        pairs = zip(self._assembled, self._rows, strict=True)
+        return [_eliminated(assembled, lam, scalar, box) for assembled, lam in pairs]
+
+    def _solve(self, damping: float, eliminated: list[Eliminated]) -> np.ndarray:
+        matrix, slope = self.normal.atoms.copy(), self.normal.slope.copy()
         diagonal = np.diag(matrix).copy()
         ridge = 1e-12 * diagonal.max(initial=0) + np.finfo(np.float64).tiny
         held = _held(self.box, self.pattern.gamma, slope)
         matrix[np.diag_indices_from(matrix)] += damping * diagonal + ridge
-        if self.move_lam:
-            pairs = zip(self._normal, inverses, strict=True)
-            taken = [_eliminated(normal, inverse) for normal, inverse in pairs]
-            matrix -= self._sum(m for m, _ in taken)[np.ix_(self._order, self._order)]
-            slope -= self._sum(s for _, s in taken)[self._order]
+        if eliminated:
+            taken = jax.device_get([(e.matrix, e.slope) for e in eliminated])
+            less_matrix, less_slope = (_float_sum(part) for part in zip(*taken, strict=True))
+            matrix -= less_matrix[np.ix_(self._order, self._order)]
+            slope -= less_slope[self._order]
         matrix[held], matrix[:, held], slope[held] = 0, 0, 0
         matrix[held, held] = 1
         try:
@@ -160,23 +188,34 @@ class Equations:
             # Rounding has made the matrix indefinite; the caller will raise the damping.
             return slope / np.maximum(diagonal, ridge) * min(1.0, 1 / damping)
 
-    def _inverses(self, damping: float) -> list[Array]:
-        """H_i⁻¹ of every image, chunk by chunk."""
-        box, dtype = self.transformation.parameters, self._images.dtype
-        rows = self._images.rows(self.lam.astype(dtype))
-        pairs = zip(self._normal, rows, strict=True)
-        return [_inverse_metric(n.own, lam, np.asarray(damping, dtype), box) for n, lam in pairs]
-
-    def _moved_lam(self, delta: np.ndarray, inverses: list[Array]) -> np.ndarray:
-        padded = np.zeros(self._normal[0].slope.shape[0], self._images.dtype)
+    def _tried(
+        self, pattern: Pattern, delta: np.ndarray, inverses: list[Array]
+    ) -> tuple[np.ndarray, float]:
+        """λ after the step, and the cost there."""
+        padded = np.zeros(self._assembled[0].slope.shape[0], self._dtype)
         padded[self._order] = delta
-        pairs = zip(self._normal, inverses, self._images.counts, strict=True)
-        steps = [np.asarray(_lam_steps(n, inverse, padded))[:k] for n, inverse, k in pairs]
-        return self.transformation.parameters.put_inside(self.lam + np.concatenate(steps))
+        atoms = pattern.atoms(self._dtype)
+        lam, total = self._rows, 0.0
+        if self.move_lam:
+            pairs = zip(self._assembled, lam, inverses, strict=True)
+            box = self.transformation.parameters
+            lam = [_moved(a, rows, inverse, padded, box) for a, rows, inverse in pairs]
+        costs = [
+            _cost(chunk, rows, Distance(atoms, self.transformation, *places))
+            for part, places in zip(self.sampling.parts, self.sampling.coordinates, strict=True)
+            for chunk, rows in zip(part.chunks, lam, strict=True)
+        ]
+        costs, lam = jax.device_get((costs, lam if self.move_lam else []))
+        total = float(np.sum(costs, dtype=np.float64))
+        if not self.move_lam:
+            return self.lam, total
+        counts = self._images.counts
+        return np.concatenate([part[:k] for part, k in zip(lam, counts, strict=True)]), total
 
-    @staticmethod
-    def _sum(parts: Iterable[Any]) -> np.ndarray:
-        return np.sum([np.asarray(part, np.float64) for part in parts], axis=0)
+
+def _float_sum(parts: Any) -> Any:
+    """Sum over chunks, in their order, in float64."""
+    return np.sum(np.asarray(parts, np.float64), axis=0)
 
 
 def correct_all(
@@ -210,7 +249,7 @@ def _assemble(
     transformation: AbstractTransformation,
     x: Float[Array, " n"],
     y: Float[Array, " n"],
-) -> Normal:
+) -> Assembled:
     """Normal equations of a chunk, some images at a time."""
     n_images, n_pixels = chunk.images.shape
     size = atoms.gamma.shape[1] + 1
@@ -231,7 +270,7 @@ def _assemble(
     total, (cross, own) = jax.lax.scan(add, jnp.zeros((m, m), lam.dtype), split)
     cross = cross.reshape(n_images, *cross.shape[2:])
     own = own.reshape(n_images, *own.shape[2:])
-    return Normal(total, cross[:, :, -1].sum(axis=0), cross, own)
+    return Assembled(own[:, -1, -1].sum(), total, cross[:, :, -1].sum(axis=0), cross, own)
 
 
 def _products(
@@ -272,27 +311,40 @@ def _products(
 
 @compiled
 def _eliminated(
-    normal: Normal, inverse: Float[Array, "B d d"]
-) -> tuple[Float[Array, "m m"], Float[Array, " m"]]:
-    """Σ C_i H_i⁻¹ C_iᵀ and Σ C_i H_i⁻¹ b_i: what eliminating the λ_i takes off."""
-    dim = inverse.shape[1]
-    cross = normal.cross[:, :, :dim]
+    assembled: Assembled, lam: Float[Array, "B d"], damping: Array, box: Box
+) -> Eliminated:
+    """Σ C_i H_i⁻¹ C_iᵀ and Σ C_i H_i⁻¹ b_i."""
+    dim = lam.shape[1]
+    inverse = _inverse_metric(assembled.own, lam, damping, box)
+    cross = assembled.cross[:, :, :dim]
     solved = jnp.einsum("imd,ide->ime", cross, inverse)
     flat, cross = (jnp.moveaxis(a, 1, 0).reshape(a.shape[1], -1) for a in (solved, cross))
-    return flat @ cross.T, flat @ normal.own[:, :dim, dim].reshape(-1)
+    slope = flat @ assembled.own[:, :dim, dim].reshape(-1)
+    return Eliminated(flat @ cross.T, slope, inverse)
 
 
 @compiled
-def _lam_steps(
-    normal: Normal, inverse: Float[Array, "B d d"], delta: Float[Array, " m"]
+def _moved(
+    assembled: Assembled,
+    lam: Float[Array, "B d"],
+    inverse: Float[Array, "B d d"],
+    delta: Float[Array, " m"],
+    box: Box,
 ) -> Float[Array, "B d"]:
-    """Steps of λ_i that go with the atoms' step ``delta``."""
-    dim = inverse.shape[1]
-    right = normal.own[:, :dim, dim] - jnp.einsum("imd,m->id", normal.cross[:, :, :dim], delta)
-    return jnp.einsum("ide,ie->id", inverse, right)
+    """λ_i after the steps that go with the atoms' step ``delta``."""
+    dim = lam.shape[1]
+    along = jnp.einsum("imd,m->id", assembled.cross[:, :, :dim], delta)
+    step = jnp.einsum("ide,ie->id", inverse, assembled.own[:, :dim, dim] - along)
+    return box.put_inside(lam + step)
 
 
 @compiled
+def _cost(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float[Array, ""]:
+    """Σ |w_i| ‖u_i − U_λi(p)‖²."""
+    squares = distance.squares(chunk.images, chunk.roots, lam)
+    return (jnp.abs(chunk.weights) * squares).sum()
+
+
 def _inverse_metric(
     own: Float[Array, "B e e"], lam: Float[Array, "B d"], damping: Array, box: Box
 ) -> Float[Array, "B d d"]:
@@ -312,7 +364,7 @@ def _inverse_metric(
 
 
 @compiled
-def _added(one: Normal, other: Normal) -> Normal:
+def _added(one: Assembled, other: Assembled) -> Assembled:
     return jax.tree.map(jnp.add, one, other)
 
 
@@ -384,7 +436,7 @@ def least_useful(equations: Equations) -> int:
     pattern = equations.pattern
     size = pattern.gamma.shape[1] + 1
     rows = np.arange(pattern.n_atoms) * size + size - 1
-    matrix = equations.atoms_matrix[np.ix_(rows, rows)]
+    matrix = equations.normal.atoms[np.ix_(rows, rows)]
     inverse = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
     return int(np.argmin(pattern.coef**2 / np.maximum(np.diag(inverse), 1e-300)))
 

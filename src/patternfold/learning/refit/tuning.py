@@ -106,7 +106,7 @@ class SmoothError:
         """Normal equations of Σ w‖u − U_λ(p^m)‖² in the atoms of p^m, over some of the images."""
         lam = self.state.lam[index, m]
         equations = part.equations(self.state.patterns[m], lam, part.sparse, False)
-        return equations.atoms_matrix, equations.atoms_slope
+        return equations.normal.atoms, equations.normal.slope
 
     def _moved(
         self, equations: tuple[np.ndarray, np.ndarray], damping: float, pattern: Pattern

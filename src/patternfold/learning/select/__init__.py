@@ -1,1 +1,1 @@
-"""Selection of atoms: global search, local refinement, correction of all together."""
+"""Selection of the next atom: global search, local refinement, solvers."""

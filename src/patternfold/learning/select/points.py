@@ -19,7 +19,7 @@ class Points(NamedTuple):
     """Weighted values scattered in the pattern's frame, all of shape (P,).
 
     ``weighted`` holds w·v and ``weights`` w: sums of these are all that Ẽ needs, and both may
-    be gathered in cells. ``sizes`` holds |w|, which tells where weights of both signs cancel.
+    be gathered in cells. ``sizes`` holds ``|w|``, which tells where weights of both signs cancel.
     """
 
     x: np.ndarray

@@ -139,7 +139,8 @@ class NewAtom:
 
     def step(self, damping: float) -> NewAtom:
         """Move by a damped Gauss-Newton step, at most a quarter of the box."""
-        slope, matrix = np.asarray(self.model.slope), np.asarray(self.model.metric)
+        # Where the error is no number there is no way down: the step stays, and is refused.
+        slope, matrix = (np.nan_to_num(np.asarray(a)) for a in self.model[1:3])
         unit = self.box.width * ~held_at_bounds(self.box, self.point, slope)
         matrix = matrix * np.outer(unit, unit)
         diagonal = np.diag(matrix)

@@ -8,19 +8,21 @@ energy Σ_i w_i‖U_λi(φ_γ)‖². The cost is O(nN) for gathering and O(m log
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-import scipy.fft
+from jaxtyping import Array, Float, Int
+from scipy.fft import next_fast_len
 
 from patternfold.learning.objectives import SOUND
 from patternfold.learning.select.points import Points
 from patternfold.learning.select.refine import refine_frozen
 from patternfold.model.atoms import AtomFamily, evaluate_each
 from patternfold.model.box import Box
-
-fft: Any = scipy.fft  # its own annotations do not fit what it returns
+from patternfold.numerics.compilation import compiled
 
 N_CANDIDATES = 8
 """Atoms from the global search that are improved on Ẽ."""
@@ -36,9 +38,8 @@ class Shapes(NamedTuple):
     """Atoms at the origin, one for each shape: their γ and the spectra of φ and φ²."""
 
     gamma: np.ndarray
-    phi: np.ndarray
-    phi_squared: np.ndarray
-    size: int
+    phi: Array
+    phi_squared: Array
 
 
 def search_atom(
@@ -65,9 +66,9 @@ def search_atoms(
         return _search_samples(points, family, n_candidates, rng)
     box = dictionary.parameters
     i, j = (box.index(name) for name in dictionary.positions)
-    gains = _gains(points, side, shapes)
-    best_shape = gains.argmax(axis=0)
-    gain = np.take_along_axis(gains, best_shape[None], axis=0)[0].reshape(side, side)
+    signed = bool((points.weights < 0).any())
+    gain, best_shape = jax.device_get(_gains(points[2:], shapes.phi, shapes.phi_squared, signed))
+    gain = gain.reshape(side, side)
     x, y = points.x.reshape(side, side), points.y.reshape(side, side)
     allowed = (x >= box.lower[i]) & (x <= box.upper[i]) & (y >= box.lower[j]) & (y <= box.upper[j])
     gain = np.where(allowed, gain, -1.0)
@@ -83,22 +84,26 @@ def search_atoms(
     return np.array(chosen)
 
 
-def _gains(points: Points, side: int, shapes: Shapes) -> np.ndarray:
-    """Decrease of Ẽ for each shape (rows) at each node (columns)."""
-    size = shapes.size
+@partial(compiled, static_argnames="signed")
+def _gains(
+    sums: tuple[Array, Array, Array], phi: Array, phi_squared: Array, signed: bool
+) -> tuple[Float[Array, " m"], Int[Array, " m"]]:
+    """Largest decrease of Ẽ over the shapes at each node, and the shape that has it."""
+    weighted, weights, sizes = sums
+    side, size = math.isqrt(len(weights)), phi.shape[1]
 
-    def correlate(values: np.ndarray, spectrum: np.ndarray) -> np.ndarray:
-        image = fft.rfft2(values.reshape(side, side), (size, size), workers=2)
-        result = fft.irfft2(image[None] * np.conj(spectrum), (size, size), workers=2)
+    def correlate(values: Array, spectrum: Array) -> Float[Array, "S m"]:
+        image = jnp.fft.rfft2(values.reshape(side, side), (size, size))
+        result = jnp.fft.irfft2(image[None] * jnp.conj(spectrum), (size, size))
         return result[:, :side, :side].reshape(len(spectrum), -1)
 
-    along = correlate(points.weighted, shapes.phi)
-    energy = correlate(points.weights, shapes.phi_squared)
+    along, energy = correlate(weighted, phi), correlate(weights, phi_squared)
     # An atom where there is hardly any data, or impostors outweigh, has no sound gain.
-    least = 1e-3 * np.abs(energy).max(axis=1, keepdims=True)
-    if (points.weights < 0).any():
-        least = np.maximum(least, SOUND * correlate(points.sizes, shapes.phi_squared))
-    return np.where(energy > least, along**2 / np.maximum(energy, least), 0.0)
+    least = 1e-3 * jnp.abs(energy).max(axis=1, keepdims=True)
+    if signed:
+        least = jnp.maximum(least, SOUND * correlate(sizes, phi_squared))
+    gains = jnp.where(energy > least, along**2 / jnp.maximum(energy, least), 0)
+    return gains.max(axis=0), gains.argmax(axis=0)
 
 
 @lru_cache(maxsize=16)
@@ -107,13 +112,17 @@ def _shapes(family: AtomFamily, side: int, cell: float, dtype: str) -> Shapes | 
     gamma = family.dictionary.shapes(cell, WIDEST, family.mother.is_radial)
     if gamma is None:
         return None
-    size = fft.next_fast_len(2 * side, real=True)
+    size = next_fast_len(2 * side, real=True)
     # Offsets in the order of the FFT, negative ones at the end.
     offsets = cell * np.fft.fftfreq(size, 1 / size)
     x, y = np.tile(offsets, size).astype(dtype), np.repeat(offsets, size).astype(dtype)
-    phi = np.asarray(evaluate_each(family, gamma.astype(dtype), x, y))
-    phi = phi.reshape(-1, size, size)
-    return Shapes(gamma, fft.rfft2(phi, workers=2), fft.rfft2(phi**2, workers=2), size)
+    phi = evaluate_each(family, gamma.astype(dtype), x, y)
+    return Shapes(gamma, *_spectra(phi.reshape(-1, size, size)))
+
+
+@compiled
+def _spectra(phi: Float[Array, "S n n"]) -> tuple[Array, Array]:
+    return jnp.fft.rfft2(phi), jnp.fft.rfft2(phi**2)
 
 
 def _search_samples(
