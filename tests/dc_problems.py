@@ -8,6 +8,8 @@ import numpy as np
 from patternfold import Box, Gaussian, Grid, InverseMultiquadric, Pattern, datasets
 from patternfold.dc import Function, frozen_error
 from patternfold.dc.decompositions import VARIABLES
+from patternfold.learning.observations import Observations
+from patternfold.learning.project.locate import distance_to
 from patternfold.learning.select.points import pull_back
 from patternfold.model.manifold import render
 from patternfold.model.transformations import as_transformation
@@ -38,9 +40,11 @@ def points(signed: bool = False) -> tuple[np.ndarray, ...]:
     """x, y, w v and w of all pixels in the pattern's frame; signed: three images are impostors."""
     v, lam = residuals()
     weights = np.array([1.5, 1, 1, 2, 1, -0.4, -0.7, -0.2]) if signed else np.ones(8)
-    family = as_transformation("rotation-translation-scaling")
+    family, grid = as_transformation("rotation-translation-scaling"), Grid(16, 16)
     with jax.enable_x64(True):
-        return pull_back(v, weights, lam, family, Grid(16, 16))[:4]
+        observations = Observations.put(v, grid, weights)
+        nothing = distance_to(Pattern().atoms(np.float64), family, grid, v.dtype)
+        return pull_back(observations, lam.astype(np.float64), nothing)[:4]
 
 
 def problem(box: Box = BOX, imq: bool = False, signed: bool = False) -> Function:

@@ -142,7 +142,7 @@ def test_pages_show_frames_without_a_formula(model, images):
     vars(silent).update(vars(model))
     pattern = model.pattern_
     silent.pattern_ = pf.Pattern(pattern.coef, pattern.gamma, SilentMother(2.5), pattern.dictionary)
-    payload = payload_of(view_of(silent), [])
+    payload = payload_of(fitted_manifolds(silent), [])
     assert not payload["exact"]
     assert payload["formulas"] is None
     assert len(payload["frames"][0]) == 3
