@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -112,7 +112,7 @@ def _shapes(family: AtomFamily, side: int, cell: float, dtype: str) -> Shapes | 
     gamma = family.dictionary.shapes(cell, WIDEST, family.mother.is_radial)
     if gamma is None:
         return None
-    size = next_fast_len(2 * side, real=True)
+    size: Any = next_fast_len(2 * side, real=True)  # whose own annotation is wrong
     # Offsets in the order of the FFT, negative ones at the end.
     offsets = cell * np.fft.fftfreq(size, 1 / size)
     x, y = np.tile(offsets, size).astype(dtype), np.repeat(offsets, size).astype(dtype)
