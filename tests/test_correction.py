@@ -72,8 +72,8 @@ def test_steps_solve_the_whole_system(rng, kind):
     matrix, slope = dense_equations(problem, pattern, lam, weights)
     m = pattern.n_atoms * 6
     scale = np.abs(matrix[:m, :m]).max()
-    np.testing.assert_allclose(here.atoms_matrix, matrix[:m, :m], atol=1e-12 * scale)
-    np.testing.assert_allclose(here.atoms_slope, slope[:m], atol=1e-11 * np.abs(slope).max())
+    np.testing.assert_allclose(here.normal.atoms, matrix[:m, :m], atol=1e-12 * scale)
+    np.testing.assert_allclose(here.normal.slope, slope[:m], atol=1e-11 * np.abs(slope).max())
     damping = 0.1
     # Image 4 weighs nothing: its λ stays, in the dense system by a unit diagonal.
     extra = damping * np.diag(matrix)
@@ -102,7 +102,7 @@ def test_slope_is_the_derivative_of_the_cost(rng):
 
     atoms, t = rng.normal(size=(4, 6)), 1e-5
     measured = (cost(t, atoms) - cost(-t, atoms)) / (2 * t)
-    np.testing.assert_allclose(measured, -2 * here.atoms_slope @ atoms.ravel(), rtol=1e-6)
+    np.testing.assert_allclose(measured, -2 * here.normal.slope @ atoms.ravel(), rtol=1e-6)
 
 
 def test_parameters_on_a_bound_stay_there(rng):

@@ -32,7 +32,8 @@ def test_pats(then):
 def test_jpats(then):
     model = pf.load(DATA / "jpats_0.1.pfold")
     np.testing.assert_array_equal(model.predict(then["X"]), then["jpats"])
-    assert (model.distances(then["X"], "normal") <= then["distances"] * (1 + 1e-3) + 1e-4).all()
+    # Another search, which may end a little earlier.
+    assert (model.distances(then["X"], "normal") <= 1.005 * then["distances"]).all()
     assert set(then["jpats"]) == {"bar", "dot"}
 
 
