@@ -220,3 +220,10 @@ def test_bad_classes(quick):
     X[:2] = 0
     with pytest.raises(ValueError, match="class 0 are blank"):
         quick.fit(X, [0, 0, 1, 1])
+
+
+def test_float64_is_kept_to_the_end(classes):
+    """Nothing is computed in float32 on the way, of which JAX would warn."""
+    X, y = classes
+    model = clone(CHECKED).set_params(random_state=0).fit(X[::4].astype(np.float64), y[::4])
+    assert model.cross_parameters_.dtype == np.float64

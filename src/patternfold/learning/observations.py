@@ -21,6 +21,7 @@ from patternfold._validation import require_finite
 from patternfold.model.grid import Grid
 from patternfold.numerics.chunks import padded_rows
 from patternfold.numerics.compilation import compiled
+from patternfold.numerics.precision import precision
 
 CHUNK_BYTES = {"cpu": 2**21, "gpu": 2**26, "tpu": 2**26}
 """Size of a chunk's images: on a CPU, enough to keep its cores busy between two calls; on an
@@ -200,7 +201,8 @@ class Observations:
     @cached_property
     def squares(self) -> np.ndarray:
         """‖u_i‖² with the pixels' weights, in float64."""
-        return self.map(_squares).astype(np.float64)
+        with precision(self.dtype):  # also where results are stored, after learning
+            return self.map(_squares).astype(np.float64)
 
     @property
     def energy(self) -> float:
