@@ -1,5 +1,6 @@
 """Settings shared by all tests: strict JAX promotion, fixed seeds, no display."""
 
+import gc
 import os
 import random
 from collections.abc import Iterator
@@ -24,6 +25,22 @@ jax.config.update(
 )
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+MAPPINGS = Path("/proc/self/maps")
+MOST_MAPPINGS = 25_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_mappings() -> Iterator[None]:
+    """Forget compiled code before the process has as many memory mappings as Linux allows.
+
+    Each piece of compiled code takes dozens of them, and at 65,530 compiling ends the process.
+    """
+    yield
+    if MAPPINGS.exists() and MAPPINGS.read_bytes().count(b"\n") > MOST_MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)
