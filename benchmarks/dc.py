@@ -31,10 +31,13 @@ from patternfold.dc import (
     narrow,
     particle_swarm,
 )
+from patternfold.learning.observations import Observations
 from patternfold.learning.pats import select_atom
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.select.points import pull_back
 from patternfold.learning.select.solvers import BOXES, REGION, atom_problem
+from patternfold.learning.state import State
+from patternfold.model.atoms import AtomFamily
 from patternfold.model.dictionaries import AtomDictionary
 from patternfold.model.transformations import as_transformation
 
@@ -45,12 +48,11 @@ BLOCKS = [["tau_x", "tau_y"], ["sigma_x", "sigma_y"], ["psi", "coef"]]
 
 
 class Case(NamedTuple):
-    """One atom selection: the learning problem with λ_i and residuals, and Ẽ as a function."""
+    """One atom selection: the learning problem and where it stands, and Ẽ as a function."""
 
     name: str
     problem: Problem
-    lam: np.ndarray
-    residuals: np.ndarray
+    state: State
     function: Function
 
 
@@ -83,16 +85,15 @@ def make_case(kind: str, n_atoms: int, seed: int) -> Case | None:
     images, lam = datasets.transform_images(pictures, rng, bounds=bounds, canvas=canvas)
     rows = images.reshape(len(images), -1)
     family = as_transformation("rotation-translation-scaling")
-    grid = Grid(*canvas)
-    problem = Problem(rows, np.ones(len(rows)), grid, family, Gaussian(), AtomDictionary())
-    residuals, lam = rows, lam.astype(rows.dtype)
+    parts = AtomFamily(Gaussian(), AtomDictionary())
+    problem = Problem(Observations.put(rows, Grid(*canvas)), family, parts)
+    pattern, lam = problem.empty, lam.astype(rows.dtype)
     if n_atoms:
         model = PATS(n_atoms, n_starts=1, n_exchanges=0, tol=0, random_state=0).fit(images)
-        lam = model.parameters_
-        residuals = problem.residuals(model.pattern_, lam)
-    points = pull_back(residuals, problem.weights, lam, family, grid)
-    function = atom_problem(points, problem.mother, problem.atom_box)
-    return Case(f"{kind}, atom {n_atoms + 1}", problem, lam, residuals, function)
+        pattern, lam = model.pattern_, model.parameters_
+    points = pull_back(problem.observations, lam, problem.distance(pattern))
+    function = atom_problem(points, parts.mother, problem.atom_box)
+    return Case(f"{kind}, atom {n_atoms + 1}", problem, State(pattern, lam, 0.0), function)
 
 
 def default_search(case: Case) -> Result:
@@ -102,7 +103,7 @@ def default_search(case: Case) -> Result:
     times, gamma, coef = [], np.zeros(5), 0.0
     for _ in range(5):  # too short for one run to be telling
         started = time.perf_counter()
-        gamma, coef = select_atom(case.problem, settings, case.lam, case.residuals, rng)
+        gamma, coef = select_atom(case.problem, settings, case.state, rng)
         times.append(time.perf_counter() - started)
     seconds = float(np.median(times))
     point = np.append(gamma, coef)
