@@ -7,10 +7,10 @@ import pytest
 from learning_problems import SHAPE, make_problem, pixels_of
 
 from patternfold import manifold
+from patternfold.learning.refit.coefficients import correct_coefficients
 from patternfold.learning.refit.correct import (
     Equations,
     correct_all,
-    correct_coefficients,
     least_useful,
 )
 from patternfold.model.atoms import evaluate, make_atoms

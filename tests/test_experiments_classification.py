@@ -174,6 +174,19 @@ def test_digits_and_outliers(results):
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(
+    reason="published JPATS errs on 32.5 % here, neighbours on 22.5 %; ours ties PATS"
+)
+def test_published_jpats_beats_neighbours_and_ours_beat_pats_with_outliers(results):
+    """What 0.1 kept on these 40 images; the steps are those of the test above."""
+    record = run_experiment("digits-classification", results, quick=True)
+    neighbours = min(errors_in(record, LLA)[0], errors_in(record, SLLE)[0])
+    outliers = run_experiment("outlier-classification", results, quick=True)
+    assert errors_in(record, JPATS)[-1] < neighbours
+    assert errors_in(outliers, OURS)[0] < errors_in(outliers, PATS)[0]
+
+
+@pytest.mark.slow
 def test_noise_costs_ours_little(results):
     record = run_experiment("noise-classification", results, quick=True)
     clean, noisy_training = errors_in(record, OURS)[:2]

@@ -11,7 +11,8 @@ from patternfold.learning.effort import PAPER
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate, locate_by_lines
-from patternfold.learning.refit.correct import correct_all, correct_coefficients, least_useful
+from patternfold.learning.refit.coefficients import correct_coefficients
+from patternfold.learning.refit.correct import correct_all, least_useful
 from patternfold.learning.select.points import gather, pull_back
 from patternfold.learning.select.refine import refine_frozen_on_pixels, refine_tangent
 from patternfold.learning.state import Callback, Reporter, State
