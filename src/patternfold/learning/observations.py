@@ -23,9 +23,9 @@ from patternfold.numerics.chunks import padded_rows
 from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
 
-CHUNK_BYTES = {"cpu": 2**21, "gpu": 2**26, "tpu": 2**26}
-"""Size of a chunk's images: on a CPU, enough to keep its cores busy between two calls; on an
-accelerator, enough to fill it."""
+CHUNK_BYTES = {"cpu": 2**19, "gpu": 2**26, "tpu": 2**26}
+"""Size of a chunk's images: on a CPU, enough to keep its cores busy between two calls, and small,
+so that few and many images share compiled code; on an accelerator, enough to fill it."""
 
 
 @jax.tree_util.register_dataclass

@@ -25,8 +25,9 @@ down and shifted lie well outside the window; leaving them out misjudges atoms a
 PROJECTIONS = ("global", "local", "line-search", "fixed")
 """How the λ_i are updated after each atom."""
 
-ALWAYS_UP_TO, THEN_EVERY = 6, 3
-"""Up to so many atoms λ is searched over the box after every one, then after every third."""
+ALWAYS_UP_TO, THEN_EVERY = 8, 3
+"""Up to so many atoms λ is searched over the box, and all atoms are corrected, after every one;
+then after every third."""
 
 
 class Learned(NamedTuple):
@@ -98,10 +99,7 @@ def step(problem: Problem, settings: Settings, state: State, rng: np.random.Gene
         # Ê is an approximation and may mislead; the atom that minimises Ẽ lowers E for certain.
         if new.error < state.error or settings.stop_on_increase:
             break
-    last = new.pattern.n_atoms in (settings.n_atoms, 1)
-    if last or new.pattern.n_atoms % settings.correct_every == 0:
-        new = correct(problem, settings, new)
-    return new
+    return correct(problem, settings, new) if correction_after(settings, new) else new
 
 
 def select_atom(
@@ -135,9 +133,21 @@ def refine_atom(
 
 def projection_after(settings: Settings, n_atoms: int) -> str:
     """How λ is updated after this atom; a global search may wait where the correction moves λ."""
-    late = ALWAYS_UP_TO < n_atoms < settings.n_atoms and n_atoms % THEN_EVERY != 0
-    wait = late and settings.projection == "global" and settings.refit == "all"
+    wait = may_wait(settings, n_atoms) and settings.projection == "global"
     return "local" if wait else settings.projection
+
+
+def correction_after(settings: Settings, state: State) -> bool:
+    """Whether all atoms are corrected after this one."""
+    n_atoms = state.pattern.n_atoms
+    due = n_atoms in (1, settings.n_atoms) or n_atoms % settings.correct_every == 0
+    return due and not may_wait(settings, n_atoms)
+
+
+def may_wait(settings: Settings, n_atoms: int) -> bool:
+    """Tell atoms after which little changes: what they leave open is done after the next ones."""
+    late = ALWAYS_UP_TO < n_atoms < settings.n_atoms and n_atoms % THEN_EVERY != 0
+    return late and settings.refit == "all"
 
 
 def update_parameters(
@@ -173,7 +183,7 @@ def correct(problem: Problem, settings: Settings, state: State) -> State:
         start = problem.equations(*state[:2], problem.sparse, settings.projection != "fixed")
         pattern, lam, _ = correct_all(start, max_iter=max(5, 15 // state.pattern.n_atoms))
         pattern, lam = fix_frame(pattern, lam, problem.transformation)
-        new = State(pattern, lam, problem.error(pattern, lam))
+        new = polished(problem, settings, pattern, lam)
     else:
         return state
     return new if new.error < state.error else state
@@ -185,8 +195,14 @@ def correct_at_length(problem: Problem, settings: Settings, state: State) -> Sta
     # Many steps where each brings much, as towards an exact fit; few where they bring little.
     start = problem.equations(*state[:2], problem.ample, settings.projection != "fixed")
     pattern, lam, _ = correct_all(start, max_iter=40, tol=5e-4)
-    new = State(pattern, lam, problem.error(pattern, lam))
+    new = polished(problem, settings, pattern, lam)
     return min(state, new, key=lambda s: s.error)
+
+
+def polished(problem: Problem, settings: Settings, pattern: Pattern, lam: np.ndarray) -> State:
+    """λ_i improved on all pixels: part of them tells the atoms well, but single images less so."""
+    how = "fixed" if settings.projection == "fixed" else "local"
+    return update_parameters(problem, settings, how, pattern, lam)
 
 
 def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Generator) -> Any:

@@ -21,6 +21,9 @@ from patternfold.model.transformations import AbstractTransformation
 AMPLE_PIXELS = 100_000
 """Pixels of all images together that tell some dozens of atoms well enough."""
 
+SHARED_ROWS = 1024
+"""Rows of a chunk that may be filled up to share compiled code."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -66,10 +69,7 @@ class Problem:
 
     @cached_property
     def phases(self) -> tuple[np.ndarray, ...]:
-        """All pixels in parts, every other row and column of images that are large enough.
-
-        The first part tells much by itself.
-        """
+        """All pixels in parts, every other row and column of images that are large enough."""
         stride = 2 if min(self.grid.shape) >= 24 else 1
         index = np.arange(self.grid.n_pixels).reshape(self.grid.shape)
         order = [*range(stride // 2, stride), *range(stride // 2)]
@@ -82,8 +82,11 @@ class Problem:
 
     @cached_property
     def sparse(self) -> Sampling:
-        """The images at part of the pixels, for quick corrections."""
-        return self.sampling(self.phases[:1])
+        """The images at every other pixel, as on a chessboard, for quick corrections.
+
+        Every other row and column would do for the atoms, but not for the λ_i of single images.
+        """
+        return self.sampling(self.phases[:: max(1, len(self.phases) - 1)])
 
     @cached_property
     def ample(self) -> Sampling:
@@ -114,6 +117,15 @@ class Problem:
     def part(self, index: np.ndarray, weights: np.ndarray | None = None) -> Problem:
         """Some of the images, with weights of their own."""
         return replace(self, observations=self.observations.take(index, weights))
+
+    def stand_ins(self, index: np.ndarray, weights: np.ndarray) -> Problem:
+        """Some images, in a chunk as large as the others if that is not much larger than needed.
+
+        Compiled code is shared then; the rows that fill up cost an accelerator hardly anything.
+        """
+        rows = len(self.observations.chunks[0].images)
+        size = rows if rows <= SHARED_ROWS else None
+        return replace(self, observations=self.observations.take(index, weights, size))
 
     def distance(self, pattern: Pattern, sampling: Sampling | None = None) -> Distance:
         """The distance to a pattern's manifold, at all pixels or those of a sampling."""

@@ -8,11 +8,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from patternfold.learning.frame import fix_frame
+from patternfold.learning.many import representatives, settle_on_all
 from patternfold.learning.observations import Observations, distances_to_mean
 from patternfold.learning.pats import Learned, learn, refine_atom, update_parameters
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
-from patternfold.learning.state import Callback, State
+from patternfold.learning.state import Callback, Reporter, State
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.compilation import warm_up
 
@@ -35,16 +36,56 @@ def run(
     """Learn from a reference, or go on from an earlier state, and fix the frame of the result."""
     # NumPy's small systems gain nothing from threads, which would only wait beside JAX's.
     with threadpool_limits(limits=1, user_api="blas"):
-        if isinstance(reference, State):
-            start, path = reference, []
+        some = representatives(problem, settings)
+        if some is None:
+            learned = _run(problem, settings, reference, callback)
         else:
-            start, path = _begin(problem, settings, reference, callback)
-        learned = learn(problem, settings, start, callback, path=path)
-    pattern, lam, _ = learned.state
+            learned = _run_on_some(problem, settings, reference, callback, *some)
+    pattern, lam, error = learned.state
     pattern = drop_idle_atoms(problem, pattern, lam)
     pattern, lam = fix_frame(pattern, lam, problem.transformation)
-    state = State(pattern, lam, learned.state.error)
-    return Learned(state, learned.path, learned.reason)
+    return Learned(State(pattern, lam, error), learned.path, learned.reason)
+
+
+def _run(
+    problem: Problem,
+    settings: Settings,
+    reference: str | int | np.ndarray | Pattern | State,
+    callback: Callback | None,
+) -> Learned:
+    if isinstance(reference, State):
+        start, path = reference, []
+    else:
+        start, path = _begin(problem, settings, reference, callback)
+    return learn(problem, settings, start, callback, path=path)
+
+
+def _run_on_some(
+    problem: Problem,
+    settings: Settings,
+    reference: str | int | np.ndarray | Pattern | State,
+    callback: Callback | None,
+    index: np.ndarray,
+    weights: np.ndarray,
+) -> Learned:
+    """Grow the pattern on some images and settle on all; E along the path is an estimate."""
+    part, lam = problem.stand_ins(index, weights), Rehearsal(problem, settings).lam
+    if isinstance(reference, int):
+        reference = problem.observations.image(reference)
+    elif isinstance(reference, State):
+        pattern, lam = reference.pattern, reference.lam.copy()
+        reference = State(pattern, lam[index], part.error(pattern, lam[index]))
+    grown = _run(part, settings, reference, callback)
+    report = Reporter(callback, len(problem.observations), settings.n_atoms)
+    pattern, lam[index], estimate = grown.state
+    state, reason = State(pattern, lam, problem.energy), grown.reason
+    try:
+        for state in settle_on_all(problem, settings, pattern, lam):
+            report(pattern.n_atoms, state.error / problem.energy, "settling on all images")
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    scale = state.error / estimate if estimate else 1.0
+    return Learned(state, [scale * error for error in grown.path], reason)
 
 
 def _begin(
