@@ -13,6 +13,7 @@ T = TypeVar("T")
 Plain = str | int | float | bool | None
 
 LARGEST_JSON = 2**22
+DEEPEST_JSON = 16
 
 
 def parse(content: bytes) -> dict[str, Any]:
@@ -23,7 +24,17 @@ def parse(content: bytes) -> dict[str, Any]:
         raise ValueError("model.json is nested too deeply") from error
     if not isinstance(value, dict):
         raise ValueError("model.json must hold an object")
+    _require_shallow(value)
     return value
+
+
+def _require_shallow(value: Any, levels: int = DEEPEST_JSON) -> None:
+    """Refuse what can be parsed but neither shown nor written again, for Python's own limit."""
+    if levels < 0:
+        raise ValueError("model.json is nested too deeply")
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inside:
+        _require_shallow(item, levels - 1)
 
 
 def _refuse(constant: str) -> Any:
