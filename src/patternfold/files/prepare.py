@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,12 +31,16 @@ class Preparation:
         Subtract the median of each picture's border, and cut off what is below.
     normalise : {"unit", "range", "none"}
         Scale each picture to unit norm, or its greatest value to 1.
+    white : float, optional
+        The value about which pictures are inverted, unless they have greater ones; by default that
+        of white where the files' kind of numbers has one, else the greatest of all pictures.
     """
 
     size: tuple[int, int] | None = None
     background: str = "auto"
     subtract_background: bool = False
     normalise: str = "unit"
+    white: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown words and sizes."""
@@ -46,6 +51,8 @@ class Preparation:
             if len(pair) != 2 or not all(2 <= v <= 4096 for v in pair):
                 raise ValueError(f"size={self.size} must be two numbers from 2 to 4096.")
             object.__setattr__(self, "size", pair)
+        if self.white is not None and not math.isfinite(self.white):
+            raise ValueError(f"white={self.white} must be a finite number.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -75,8 +82,10 @@ def prepare(
     light = BACKGROUNDS[preparation.background]
     if light is None:
         light = _border_is_light(pixels)
+    white = preparation.white
     if light:
-        pixels = [max(1.0, float(p.max())) - p for p in pixels]
+        white = _white(pictures) if white is None else white
+        pixels = [max(white, float(p.max())) - p for p in pixels]
         how = "light background: " if preparation.background == "auto" else ""
         notes.append(f"{how}pictures inverted (--background dark keeps them)")
     if preparation.subtract_background:
@@ -85,17 +94,10 @@ def prepare(
     else:
         notes += _hint_at_background(pixels)
     shape = preparation.size or _common_shape(pictures)
-    if any(p.shape != shape for p in pixels):
-        sizes = len({p.shape for p in pixels})
-        what = (
-            f"pictures of {sizes} sizes" if sizes > 1 else f"pictures of {_size(pixels[0].shape)}"
-        )
-        notes.append(f"{what} brought to {_size(shape)} pixels")
-        pixels = [_fit(p, shape) for p in pixels]
-    elif max(shape) > 128:
-        notes.append(f"images of {_size(shape)} take long; --size 64 is often enough")
+    pixels, said = _resize(pixels, shape)
+    notes += said
     images, more = _normalise(np.stack(pixels).astype(np.float32), preparation.normalise)
-    made = replace(preparation, size=shape, background="light" if light else "dark")
+    made = replace(preparation, size=shape, background="light" if light else "dark", white=white)
     return images, made, notes + more
 
 
@@ -106,6 +108,12 @@ def _traits(pictures: Sequence[Picture]) -> list[str]:
         "transparent": "transparent parts of {} picture(s) set on white",
     }
     return [text.format(count[trait]) for trait, text in said.items() if count[trait]]
+
+
+def _white(pictures: Sequence[Picture]) -> float:
+    """Return the value of white, for blank pictures 1."""
+    known = [p.white if p.white is not None else float(p.pixels.max()) for p in pictures]
+    return max(known) if max(known) > 0 else 1.0
 
 
 def _border(pixels: np.ndarray) -> float:

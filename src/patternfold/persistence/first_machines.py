@@ -41,9 +41,9 @@ def refit_machine(
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         try:
-            fitted = SVC(C=penalty, gamma=gamma, max_iter=MOST_STEPS).fit(vectors, classes[labels])
+            machine = SVC(C=penalty, max_iter=MOST_STEPS).set_params(gamma=gamma)
+            fitted = as_kernel_machine(machine.fit(vectors, classes[labels]))
         except ConvergenceWarning as warning:
             raise ValueError("the weights of its support vectors can't be found") from warning
-    machine = as_kernel_machine(fitted)
-    assert machine is not None
-    return machine
+    assert fitted is not None
+    return fitted
