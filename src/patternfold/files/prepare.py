@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from patternfold._validation import lookup
+from patternfold._validation import lookup, require_few_pixels
 from patternfold.files.raw import ImageFileError, Picture
 
 BACKGROUNDS = {"auto": None, "dark": False, "light": True}
@@ -50,6 +50,7 @@ class Preparation:
             pair = tuple(int(v) for v in self.size)
             if len(pair) != 2 or not all(2 <= v <= 4096 for v in pair):
                 raise ValueError(f"size={self.size} must be two numbers from 2 to 4096.")
+            require_few_pixels("size", (pair[0], pair[1]))
             object.__setattr__(self, "size", pair)
         if self.white is not None and not math.isfinite(self.white):
             raise ValueError(f"white={self.white} must be a finite number.")

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from patternfold._validation import require_few_pixels
+
 T = TypeVar("T")
 Plain = str | int | float | bool | None
 
@@ -72,6 +74,7 @@ def take_shape(description: Mapping[str, Any], key: str) -> tuple[int, int]:
     if len(values) != 2 or not all(1 <= v <= 2**15 for v in values):
         raise ValueError(f"{key!r} must be the height and width of an image, not {_show(values)}")
     height, width = values
+    require_few_pixels(key, (height, width))
     return height, width
 
 
