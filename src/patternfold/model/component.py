@@ -57,7 +57,7 @@ class Family(Component):
         for name, (least, most) in self.limits.items():
             k = box.index(name)
             if not least <= box.lower[k] < box.upper[k] <= most:
-                usual = next(f.default for f in fields(self) if f.name == "parameters")
+                usual: Any = next(f.default for f in fields(self) if f.name == "parameters")
                 raise ValueError(
                     f"bounds of {name!r} are ({box.lower[k]:g}, {box.upper[k]:g}); they must stay "
                     f"between {least:g} and {most:g}: narrow them, for example to "
