@@ -193,9 +193,12 @@ def _normalise(images: np.ndarray, how: str) -> tuple[np.ndarray, list[str]]:
     if how == "none":
         return images, []
     if how == "unit":
-        size, text = np.linalg.norm(images, axis=(1, 2)), "each image scaled to unit norm"
+        # Squares of large numbers are beyond float32.
+        square = np.einsum("nhw,nhw->n", images, images, dtype=np.float64)
+        size, text = np.sqrt(square), "each image scaled to unit norm"
     else:
         size, text = np.abs(images).max(axis=(1, 2)), "each image scaled to greatest value 1"
     blank = int((size == 0).sum())
     notes = [text] + ([f"{blank} blank image(s) left as they are"] if blank else [])
-    return images / np.where(size > 0, size, 1)[:, None, None], notes
+    scale = np.where(size > 0, size, 1)[:, None, None]
+    return (images / scale).astype(np.float32), notes
