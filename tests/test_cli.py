@@ -122,6 +122,7 @@ def test_learned_model(learned, pictures):
         "background": "dark",
         "subtract_background": False,
         "normalise": "unit",
+        "white": None,
     }
     assert list(learned.parent.iterdir()) == [learned]
 

@@ -50,6 +50,26 @@ def test_pixels_of_all_pages_count(ending, tmp_path, monkeypatch):
     refused(path, "it has 40000 pixels, more than 30000")
 
 
+@pytest.mark.parametrize("ending", ["tif", "bmp", "pgm"])
+def test_pixels_that_are_not_in_the_file(ending, tmp_path):
+    """Pillow fills up what a header promises, which takes seconds and gigabytes."""
+    path = tmp_path / f"x.{ending}"
+    kind = {"tif": "TIFF", "bmp": "BMP", "pgm": "PPM"}[ending]
+    Image.fromarray(np.zeros((16, 12), np.uint8)).save(path, kind)
+    content = path.read_bytes()
+    old, new = {
+        "tif": (struct.pack("<HHII", 257, 4, 1, 16), struct.pack("<HHII", 257, 4, 1, 60_000)),
+        "bmp": (struct.pack("<II", 12, 16), struct.pack("<II", 12, 60_000)),
+        "pgm": (b"12 16", b"12 60000"),
+    }[ending]
+    assert content.count(old) == 1
+    path.write_bytes(content.replace(old, new))
+    refused(path, "12 × 60000 pixels, but the file ends earlier")
+    path.write_bytes(content.replace(old, new[:-4] + struct.pack("<I", 70_000)))
+    if ending != "pgm":
+        refused(path, "a side beyond 65536 pixels")
+
+
 def test_large_files_may_have_as_many_pixels_as_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr("patternfold.files.raw.LARGEST", 100)
     monkeypatch.setattr("patternfold.files.raw.LARGEST_ARRAY", 100)

@@ -163,7 +163,7 @@ def test_report_on_a_classifier(tmp_path):
     assert all(address.startswith("data:") for address in found.loaded)
 
 
-@pytest.mark.parametrize("name", ["cost $5$ to $\\frac$", "$", "caf\udce9", "a_b^c$x$", "\\"])
+@pytest.mark.parametrize("name", ["$\\frac$", "$", "caf\udce9", "a_b^c$x$", "\\"])
 def test_names_of_classes_are_no_formulas(name, tmp_path):
     model, images, labels = small_jpats()
     model.classes_ = np.array([name, "dot"])

@@ -13,6 +13,14 @@ from patternfold.files.raw import require_size
 FORMATS = ("PNG", "JPEG", "TIFF", "PPM", "BMP", "GIF")
 """What pillow may take a file for, whatever its name; others start programs, as EPS does."""
 
+LONGEST = 2**16
+"""Most pixels along a side."""
+
+_UNPACKED = {("TIFF", "raw"), ("BMP", 0), ("PPM", None)}
+"""Formats and ways of packing that leave every pixel in the file, where pillow fills up the rest."""
+
+_MOST_PER_BYTE = 8  # pixels, of one bit each
+
 _ORIENTATION = 0x0112
 
 
@@ -21,7 +29,7 @@ def read_pages(path: Path) -> Iterator[np.ndarray]:
     image_module, operations = _pillow()
     try:
         with image_module.open(path, formats=FORMATS) as image:
-            require_size(_count_pixels(image), path)
+            require_size(_count_pixels(image, path), path)
             for page in range(getattr(image, "n_frames", 1)):
                 image.seek(page)
                 turned = image.getexif().get(_ORIENTATION, 1) != 1
@@ -42,16 +50,27 @@ def _pillow() -> tuple[Any, Any]:
     return Image, ImageOps
 
 
-def _count_pixels(image: Any) -> int:
+def _count_pixels(image: Any, path: Path) -> int:
     """Pixels of all pages, of which none is decoded."""
     pages = getattr(image, "n_frames", 1)
     if image.format != "TIFF":  # others have pages of one size, and going to one may decode it
-        return pages * image.size[0] * image.size[1]
+        return pages * _count_page(image, path)
     total = 0
     for page in range(pages):
         image.seek(page)
-        total += image.size[0] * image.size[1]
+        total += _count_page(image, path)
     return total
+
+
+def _count_page(image: Any, path: Path) -> int:
+    """Pixels of a page; refused if its header can't be true."""
+    width, height = image.size
+    if max(width, height) > LONGEST:
+        raise ValueError(f"its size {width} × {height} has a side beyond {LONGEST} pixels")
+    packed = (image.format, image.info.get("compression")) not in _UNPACKED
+    if not packed and width * height > _MOST_PER_BYTE * path.stat().st_size:
+        raise ValueError(f"its header says {width} × {height} pixels, but the file ends earlier")
+    return width * height
 
 
 def _channels(image: Any) -> np.ndarray:

@@ -201,4 +201,4 @@ def _normalise(images: np.ndarray, how: str) -> tuple[np.ndarray, list[str]]:
     blank = int((size == 0).sum())
     notes = [text] + ([f"{blank} blank image(s) left as they are"] if blank else [])
     scale = np.where(size > 0, size, 1)[:, None, None]
-    return (images / scale).astype(np.float32), notes
+    return np.divide(images, scale, out=images, casting="same_kind"), notes
