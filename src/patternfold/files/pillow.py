@@ -17,7 +17,7 @@ LONGEST = 2**16
 """Most pixels along a side."""
 
 _UNPACKED = {("TIFF", "raw"), ("BMP", 0), ("PPM", None)}
-"""Formats and ways of packing that leave every pixel in the file, where pillow fills up the rest."""
+"""Formats and packings that leave every pixel in the file; pillow fills up what is missing."""
 
 _MOST_PER_BYTE = 8  # pixels, of one bit each
 
