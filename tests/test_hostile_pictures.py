@@ -138,6 +138,9 @@ def test_new_pictures_are_inverted_about_the_same_white():
     again, _, _ = prepare([Picture(np.full((16, 16), 0.01, np.float32), "y")], made)
     assert again.max() == pytest.approx(0.0155)
     assert Preparation.from_dict(made.as_dict()) == made
+    for white in (1e300, float("nan"), "x"):
+        with pytest.raises(ImageFileError, match="white|can't be used"):
+            Preparation.from_dict({"white": white})
 
 
 # What decoders raise

@@ -8,7 +8,7 @@ import json
 import platform
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -84,15 +84,21 @@ def write_results(context: Context, outcome: Outcome, seconds: float) -> Record:
     """Write what an experiment found."""
     folder = context.results / context.name
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.png"):
-        old.unlink()
     for name, picture in outcome.pictures.items():
         with replacing(folder / f"{name}.png") as file:
             picture.figure.savefig(file, format="png", dpi=120, facecolor="white")
+    _remove_others(folder, outcome.pictures)
     _write_metrics(folder / METRICS, outcome.metrics)
     _write_json(folder / CLAIMS, [asdict(claim) for claim in outcome.claims])
     _write_json(folder / CONFIG, _config(context, outcome, seconds))
     return read_results(folder)
+
+
+def _remove_others(folder: Path, pictures: Iterable[str]) -> None:
+    """Remove pictures of an earlier run, once the new ones are there."""
+    for old in folder.glob("*.png"):
+        if old.stem not in pictures:
+            old.unlink()
 
 
 class DamagedResults(ValueError):

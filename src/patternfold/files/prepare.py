@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +14,7 @@ from patternfold.files.raw import ImageFileError, Picture
 
 BACKGROUNDS = {"auto": None, "dark": False, "light": True}
 NORMALISATIONS = ("unit", "range", "none")
+LARGEST_WHITE = 1e38  # of what float32 holds
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Preparation:
                 raise ValueError(f"size={self.size} must be two numbers from 2 to 4096.")
             require_few_pixels("size", (pair[0], pair[1]))
             object.__setattr__(self, "size", pair)
-        if self.white is not None and not math.isfinite(self.white):
-            raise ValueError(f"white={self.white} must be a finite number.")
+        if self.white is not None and not abs(self.white) < LARGEST_WHITE:
+            raise ValueError(f"white={self.white} must be a number within ±{LARGEST_WHITE:g}.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
