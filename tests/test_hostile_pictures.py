@@ -139,7 +139,7 @@ def test_new_pictures_are_inverted_about_the_same_white():
     assert again.max() == pytest.approx(0.0155)
     assert Preparation.from_dict(made.as_dict()) == made
     for white in (1e300, float("nan"), "x"):
-        with pytest.raises(ImageFileError, match="white|can't be used"):
+        with pytest.raises(ImageFileError, match="can't be used"):
             Preparation.from_dict({"white": white})
 
 
