@@ -1,20 +1,23 @@
 """Damaged model files: loading gives a model or a ModelFileError, soon and in little room.
 
-Some of the models that could be loaded are used; using one may end in a ValueError.
+Some of the models that could be loaded are used at the end, where most of the time is compilation;
+using one may end in a ValueError.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import time
 import zlib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]
 
 import numpy as np  # noqa: E402
-from harness import main  # noqa: E402
+from harness import fuzz, options_of  # noqa: E402
 from helpers import small_jpats, small_model, small_views_classifier  # noqa: E402
 from zips import hurt_zip  # noqa: E402
 
@@ -24,7 +27,10 @@ from patternfold.persistence import Examples, ModelFileError, read_model_file, s
 MOST_USED = 20
 """Models that are used: each takes seconds to compile."""
 
-used = 0
+LONGEST_USE = 120.0
+"""Seconds."""
+
+to_use: list[Any] = []
 
 
 def _seeds() -> list[bytes]:
@@ -52,22 +58,41 @@ def make(rng: np.random.Generator) -> tuple[bytes, str]:
 
 
 def check(path: Path) -> str:
-    """Load, and maybe use."""
-    global used
+    """Load, and keep some models to be used."""
     try:
         model = read_model_file(path).model
     except ModelFileError:
         return "refused"
-    if used >= MOST_USED or zlib.crc32(path.read_bytes()) % 50:
-        return "loaded"
-    used += 1
+    if len(to_use) < MOST_USED and zlib.crc32(path.read_bytes()) % 50 == 0:
+        to_use.append(model)
+    return "loaded"
+
+
+def use(model: Any) -> str:
+    """Project an image; return what came of it."""
     view = fitted_manifolds(model)
+    image = np.full((1, *view.image_shape), 0.5, np.float32)
+    started = time.perf_counter()
     try:
-        view.project(np.zeros((1, *view.image_shape), np.float32), "quick")
+        view.project(image, "quick")
+        outcome = "used"
     except ValueError:
-        return "refused on use"
-    return "used"
+        outcome = "refused"
+    except Exception as error:
+        outcome = f"finding: {type(error).__name__}: {error}"
+    if time.perf_counter() - started > LONGEST_USE:
+        outcome = f"finding: took {time.perf_counter() - started:.0f} s"
+    return outcome
+
+
+def main() -> int:
+    """Load all, then use some."""
+    code = fuzz(make, check, options_of(__doc__))
+    outcomes = [use(model) for model in to_use]
+    found = [outcome for outcome in outcomes if outcome.startswith("finding")]
+    print(f"on use: {outcomes.count('used')} used, {outcomes.count('refused')} refused, {found}")
+    return 1 if found else code
 
 
 if __name__ == "__main__":
-    main(make, check, __doc__)
+    sys.exit(main())
