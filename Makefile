@@ -6,6 +6,8 @@ ARGS ?=
 BENCHMARKS ?= benchmarks/core.py benchmarks/pose_recovery.py benchmarks/projection.py \
   benchmarks/projection_speed.py benchmarks/device.py
 
+FUZZERS := fuzz/model_files.py fuzz/pictures.py fuzz/step_files.py
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -21,7 +23,7 @@ EXTRAS_docs := docs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PRECIOUS: $(VENV)/.stamp-%
-.PHONY: help demo test exhaustive browser check format bench docs clean
+.PHONY: help demo test exhaustive fuzz browser check format bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +36,9 @@ test: $(VENV)/.stamp-test browser  ## run the tests, two at a time (ARGS="-k pat
 
 exhaustive: $(VENV)/.stamp-test  ## run the tests that take minutes: more experiments on small instances
 	$(BIN)/python -m pytest -n 2 -m exhaustive $(ARGS)
+
+fuzz: $(VENV)/.stamp-test  ## try damaged files (ARGS="--cases 200000 --seed 1")
+	@set -e; for file in $(FUZZERS); do echo "== $$file"; $(BIN)/python $$file $(ARGS); done
 
 # Pages are tested in a real browser: the machine's, or else the system's package or playwright's own.
 browser: $(VENV)/.stamp-test
@@ -62,7 +67,7 @@ docs: $(VENV)/.stamp-docs  ## build the documentation in docs/_build/html; warni
 clean:  ## remove the environment, caches and build outputs
 	rm -rf $(VENV) build dist demo-output docs/_build docs/generated docs/auto_examples \
 	  .pytest_cache .ruff_cache
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/.stamp-venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

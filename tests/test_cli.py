@@ -19,6 +19,7 @@ from patternfold import PATS, load
 from patternfold.cli import main, names
 from patternfold.cli.cache import cache_folder
 from patternfold.cli.console import Console
+from patternfold.cli.picture_names import picture_names
 from patternfold.cli.progress import Progress
 from patternfold.learning.select import solvers
 from patternfold.learning.state import Progress as Line
@@ -121,6 +122,7 @@ def test_learned_model(learned, pictures):
         "background": "dark",
         "subtract_background": False,
         "normalise": "unit",
+        "white": None,
     }
     assert list(learned.parent.iterdir()) == [learned]
 
@@ -184,6 +186,85 @@ def test_pages_of_stacks_get_names_of_their_own(learned, pictures, tmp_path, cap
     run(capsys, "align", learned, tmp_path / "stack.tif", "-o", tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"stack_0.png", "stack_1.png", "stack_2.png", "mean.png"} < names
+
+
+def test_no_picture_is_lost_by_its_name(learned, pictures, tmp_path, capsys):
+    source = tmp_path / "source"
+    (source / "b.png").mkdir(parents=True)
+    with Image.open(pictures / "00.png") as image:
+        names = ["a.png", "a.bmp", "mean.png", "b.bmp", "b.png/x.png", "c[1].png"]
+        for name in names:
+            image.convert("L").save(source / name)
+        image.save(source / ("n" * 250 + ".tif"), save_all=True, append_images=[image])
+    values, _ = run(capsys, "align", learned, source, "-o", tmp_path / "out")
+    written = [p for p in (tmp_path / "out").rglob("*.png") if p.is_file()]
+    assert values["images"] == len(names) + 2
+    assert len(written) == values["images"] + 1  # and their mean
+    with open(tmp_path / "out" / "parameters.csv", newline="") as file:
+        table = {row["source"]: row["file"] for row in csv.DictReader(file)}
+    assert len({name.casefold() for name in table.values()}) == values["images"]
+    assert table["b.png/x.png"] == "b.png/x.png"
+    assert table["c[1].png"] == "c[1].png"
+    assert table["mean.png"] == "mean_png.png"
+    said = fails(capsys, "align", learned, source, "-o", source, "--force")
+    assert "holds the pictures to align" in said
+
+
+def test_names_of_pictures():
+    assert picture_names(["cat/stack.tif[3]", "cat/dog.png"]) == ["cat/stack_3.png", "cat/dog.png"]
+    alike = ["a.png", "a.bmp", "a.gif", "A.jpg", "a_bmp.tif", "a.tif[1]", "a_1.tif", "a/a.png"]
+    expected = ["a.png", "a_bmp.png", "a_gif.png", "A_jpg.png", "a_bmp_tif.png"]
+    expected += ["a_1.png", "a_1_tif.png", "a/a.png"]
+    assert picture_names(alike) == expected
+    assert picture_names(["x.png", "x.png", "x.png"]) == ["x.png", "x_png.png", "x_2.png"]
+    assert picture_names(["mean.gif"], ["mean.png"]) == ["mean_gif.png"]
+    assert picture_names(["a.png", "a.png/b.png"]) == ["a_png.png", "a.png/b.png"]
+    assert len(picture_names(["é" * 126 + ".png[12]"])[0].encode()) <= 255
+
+
+def full(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("output", ["x.npz", "folder", "x.csv", "x.png"])
+def test_a_full_disk_destroys_nothing(output, learned, pictures, tmp_path, capsys, monkeypatch):
+    path = tmp_path / output
+    command = ["align", learned, pictures] if "." not in output or "npz" in output else None
+    command = command or ["export", learned]
+    if output == "folder":
+        path.mkdir()
+        (path / "00.png").write_text("old")
+        # The disk is full when the last file is written.
+        monkeypatch.setattr("patternfold.cli.commands.align.csv.writer", full)
+    else:
+        path.write_text("old")
+        monkeypatch.setattr(os, "fsync", full)
+    assert "No space left" in fails(capsys, *command, "-o", path, "--force")
+    assert (path / "00.png" if output == "folder" else path).read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == [output]
+
+
+def test_names_that_are_too_long_are_refused_before_learning(pictures, tmp_path, capsys):
+    path = tmp_path / ("x" * 300 + ".ptm")
+    assert "too long" in fails(capsys, "learn", tmp_path / "nothing", "-o", path)
+
+
+def test_escape_sequences_of_a_file_are_shown_not_sent(tmp_path, capsys):
+    model, _ = small_model()
+    model.stop_reason_ = "\x1b]0;owned\x07\x9b2J\u202e\nfile  elsewhere"
+    save(model, tmp_path / "model.ptm", preparation={"size": "\x1b[31m", "x": "caf\udce9"})
+    assert main(["info", str(tmp_path / "model.ptm")]) == 0
+    said = capsys.readouterr().out
+    assert not any(c in said for c in "\x1b\x07\x9b\u202e\udce9")
+    assert r"\x1b]0;owned\x07\x9b2J\u202e\nfile  elsewhere" in said
+    Console().fail("caf\udce9 \x1b")
+    assert capsys.readouterr().err == "patternfold: error: caf\\udce9 \\x1b\n"
+
+
+def test_bounds_that_can_not_be_are_refused(pictures, tmp_path, capsys):
+    options = ["-o", tmp_path / "x.ptm", *QUICK, "--bound", "s=0:2"]
+    said = fails(capsys, "learn", pictures, *options)
+    assert "bounds of 's' are (0, 2); they must stay between 0.001 and 1000" in said
 
 
 def test_explore(learned, pictures, tmp_path, capsys):

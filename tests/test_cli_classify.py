@@ -2,14 +2,17 @@
 
 import csv
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
-from helpers import class_images
+from helpers import class_images, small_jpats
 from PIL import Image
 
-from patternfold import load
+from patternfold import JPATS, load
 from patternfold.cli import main
+from patternfold.persistence import save
 from patternfold.show.png import to_grey
 
 QUICK = ["--atoms", "2", "--transformation", "similarity"]
@@ -106,3 +109,27 @@ def test_configuration_of_an_action(folders, tmp_path, capsys):
         main(["classify", "train", str(folders), "-o", "x", "--config", str(config)])
     assert caught.value.code == 2
     assert "must be one of aligned-views, jpats" in capsys.readouterr().err
+
+
+def test_tables_are_written_whole_whatever_names_files_have(folders, tmp_path, capsys, monkeypatch):
+    # What is found is not the question, and finding it takes seconds of compilation.
+    monkeypatch.setattr(JPATS, "predict", lambda self, X, effort: np.repeat("bar", len(X)))
+    monkeypatch.setattr(JPATS, "distances", lambda self, X, effort: np.zeros((len(X), 2)))
+    save(small_jpats()[0], tmp_path / "model.ptm")
+    source, table = tmp_path / "source", tmp_path / "out" / "table.csv"
+    source.mkdir()
+    table.parent.mkdir()
+    shutil.copy(folders / "bar" / "00.png", source / os.fsdecode(b"caf\xe9.png"))
+    run(capsys, "predict", tmp_path / "model.ptm", source, "-o", table)
+    with open(table, newline="", encoding="utf-8") as file:
+        assert [row["file"] for row in csv.DictReader(file)] == [r"caf\xe9.png"]
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    before = table.read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    command = ["classify", "predict", tmp_path / "model.ptm", source, "-o", table, "--force"]
+    assert "No space left" in fails(capsys, *command)
+    assert table.read_bytes() == before
+    assert list(table.parent.iterdir()) == [table]

@@ -21,6 +21,7 @@ from patternfold.experiments.page import write_page
 from patternfold.experiments.results import run_experiment
 from patternfold.experiments.steps import fingerprint, read_step, save_step
 from patternfold.experiments.workers import do_all
+from patternfold.persistence.archive import write_archive
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,27 @@ def test_steps_are_read_back(tmp_path):
     assert read_step(tmp_path / "steps" / "a.npz", "another") is None
     (tmp_path / "steps" / "a.npz").write_bytes(b"damaged")
     assert read_step(tmp_path / "steps" / "a.npz", "print") is None
+
+
+def test_damaged_steps_are_done_again(tmp_path, rng):
+    path = tmp_path / "a.npz"
+    values = {"x": np.arange(6.0), "n": 3}
+    save_step(path, Done(values, 1.5), "print")
+    content = path.read_bytes()
+    for _ in range(400):
+        changed = bytearray(content)
+        changed[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        found = read_step(path, "print")
+        if found is not None:  # what was changed is no part of the result
+            assert found.values["x"].tolist() == values["x"].tolist()
+            assert (found.values["n"], found.seconds, len(found.values)) == (3, 1.5, 2)
+    for head in ("[1]", '{"fingerprint": "print"}', "[" * 100_000, '"x"'):
+        write_archive(path, {"step.json": head.encode()})
+        assert read_step(path, "print") is None
+    head = {"fingerprint": "print", "seconds": 1.0, "values": [], "arrays": []}
+    write_archive(path, {"step.json": json.dumps(head).encode()})
+    assert read_step(path, "print") is None
 
 
 def test_fingerprints_tell_work_apart():
@@ -256,6 +278,24 @@ def test_an_experiment_runs_and_goes_on(tmp_path, capsys, tiny):
     _, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
     assert "a: from an earlier run" in said
     assert len(calls) == 3
+
+
+def test_damaged_results_of_another_experiment_are_left_out_aloud(tmp_path, capsys, tiny):
+    for name in ("complexity", "illumination"):
+        run(capsys, name, "--quick", "-o", tmp_path)
+    config = tmp_path / "illumination/config.json"
+    content = config.read_text()
+    for damaged in (content[: len(content) // 2], "", "[]", "{}", "\xff", "[" * 100_000):
+        config.write_bytes(damaged.encode("latin-1"))
+        values, said = run(capsys, "complexity", "--quick", "-o", tmp_path)
+        assert [done["name"] for done in values["experiments"]] == ["complexity"]
+        assert f"warning: {config} is damaged" in said
+        assert "patternfold reproduce illumination" in said
+    config.write_text(content)
+    (tmp_path / "illumination/curve.png").unlink()
+    assert "curve.png is damaged (it is missing)" in run(capsys, "complexity", "-o", tmp_path)[1]
+    _, said = run(capsys, "illumination", "--quick", "-o", tmp_path)
+    assert "warning" not in said
 
 
 def test_quick_looks_have_a_place_of_their_own(tmp_path, capsys, tiny, monkeypatch):

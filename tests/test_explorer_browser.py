@@ -9,6 +9,7 @@ from formula_components import Bend, Ridge, RoundAtoms, ShearTranslation, SoftEx
 from helpers import small_jpats, small_model
 
 from patternfold import CustomMother, InverseMultiquadric, Pattern, manifold
+from patternfold.persistence import Examples
 from patternfold.show.pages import explorer, report
 from patternfold.show.png import to_grey
 
@@ -173,6 +174,17 @@ def test_images_beside_their_projections(visit):
     # The page keeps images as bytes: 1/255 of the range for each of 256 pixels.
     assert float(text.split()[2]) == pytest.approx(distance, abs=0.1)
     assert page.is_visible("#residual")
+
+
+def test_large_pictures(visit):
+    """As many numbers as 360 × 360 pixels have can't be the arguments of a function."""
+    model, _ = small_model(n_images=1, shape=(4, 4))
+    model.image_shape_ = (400, 400)
+    image = np.zeros((1, 400, 400), np.float32)
+    image[0, 100:200, 50:300] = 1
+    page = visit(explorer(model, examples=Examples(image, model.parameters_, ("x.png",))))
+    page.get_by_role("button", name="x.png").click()
+    assert page.inner_text("#compare-text").startswith("x.png: distance ")
 
 
 def test_keyboard_and_themes(visit):

@@ -1,27 +1,31 @@
-"""Predictions of support vector machines by matrix products are those of scikit-learn."""
+"""Decisions of support vector machines by matrix products are those of scikit-learn."""
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.svm import SVC, LinearSVC
 
-from patternfold.estimators.kernel_machine import can_predict, predict
+from patternfold.estimators.kernel_machine import as_kernel_machine
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_predictions_are_those_of_svc(n_classes, dtype):
     X, y = make_blobs(240, 6, centers=n_classes, cluster_std=6.0, random_state=0)
     X, names = X.astype(dtype), np.array(["e", "b", "a", "d", "c"])
-    machine = SVC(C=10).fit(X[:160], names[y[:160]])
-    assert can_predict(machine)
-    expected = machine.predict(X)
-    np.testing.assert_array_equal(predict(machine, X), expected)
+    fitted = SVC(C=10).fit(X[:160], names[y[:160]])
+    machine = as_kernel_machine(fitted)
+    assert as_kernel_machine(machine) is machine
+    expected = fitted.predict(X)
+    np.testing.assert_array_equal(machine.predict(X), expected)
     assert len(set(expected)) == n_classes
     assert (expected != names[y]).any()  # the classes overlap: some decisions are close
+    scores = fitted.decision_function(X)
+    assert np.abs(scores).max() > 0.5
+    np.testing.assert_allclose(machine.decision_function(X), scores, atol=1e-9)
 
 
 def test_other_classifiers_predict_themselves():
     X, y = make_blobs(60, 6, centers=3, random_state=0)
-    assert not can_predict(SVC(kernel="linear").fit(X, y))
-    assert not can_predict(SVC(break_ties=True, decision_function_shape="ovr").fit(X, y))
-    assert not can_predict(LinearSVC().fit(X, y))
+    assert as_kernel_machine(SVC(kernel="linear").fit(X, y)) is None
+    assert as_kernel_machine(SVC(break_ties=True, decision_function_shape="ovr").fit(X, y)) is None
+    assert as_kernel_machine(LinearSVC().fit(X, y)) is None

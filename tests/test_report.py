@@ -163,6 +163,30 @@ def test_report_on_a_classifier(tmp_path):
     assert all(address.startswith("data:") for address in found.loaded)
 
 
+@pytest.mark.parametrize("name", ["$\\frac$", "$", "caf\udce9", "a_b^c$x$", "\\"])
+def test_names_of_classes_are_no_formulas(name, tmp_path):
+    model, images, labels = small_jpats()
+    model.classes_ = np.array([name, "dot"])
+    labels = np.where(labels == "bar", name, "dot")
+    labels[0] = "dot" if labels[0] == name else name  # some are wrong, and shown
+    model.predict = lambda images: labels[::-1]
+    page = report(model, tmp_path / "report.html", images, labels)
+    assert "Misclassified images" in page.html
+    (tmp_path / "report.html").read_text(encoding="utf-8")
+    explorer(model, examples=None).save(tmp_path / "explorer.html")
+
+
+def test_reports_without_an_error_path():
+    model, _ = small_model()
+    model.error_path_ = np.empty(0)
+    text = report(model).html
+    assert "learning ended" in text
+    assert "normalised error</" not in text
+    classifier, _, _ = small_jpats()
+    classifier.error_path_ = np.empty((0, 2))
+    assert "learning ended" in report(classifier).html
+
+
 def test_report_on_aligned_views():
     model, images, labels = small_views_classifier()
     found = Collector(report(model, None, images, labels).html)

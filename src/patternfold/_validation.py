@@ -11,6 +11,9 @@ import numpy as np
 
 T = TypeVar("T")
 
+MOST_PIXELS = 2**22
+"""Pixels of an image that a model may have: 2048 × 2048."""
+
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     """Build the error for a name that is not listed, with the nearest listed one."""
@@ -71,6 +74,15 @@ def as_parameters(name: str, value: Any, names: tuple[str, ...]) -> np.ndarray:
             f"rows of ({', '.join(names)})."
         )
     return array
+
+
+def require_few_pixels(name: str, shape: tuple[int, int]) -> None:
+    """Refuse images that no computer has the room or the patience for."""
+    if math.prod(shape) > MOST_PIXELS:
+        raise ValueError(
+            f"{name}={shape} has {math.prod(shape)} pixels, and at most {MOST_PIXELS} are allowed; "
+            "resize the images, 64 × 64 is often enough (--size 64)."
+        )
 
 
 def image_shape_of(n_pixels: int) -> tuple[int, int]:

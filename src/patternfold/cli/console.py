@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
+
+
+def printable(text: str) -> str:
+    """Return text with escape sequences for what would steer a terminal, or that it can't show."""
+    return "".join(
+        c if not unicodedata.category(c).startswith("C") else ascii(c)[1:-1] for c in text
+    )
+
+
+def _lines(text: str) -> str:
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 class Failure(Exception):
@@ -22,19 +34,20 @@ class Console:
     def say(self, text: str) -> None:
         """Tell what is going on."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(_lines(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """Tell what deserves attention, even when quiet."""
-        print(f"patternfold: warning: {text}", file=sys.stderr, flush=True)
+        print(f"patternfold: warning: {_lines(text)}", file=sys.stderr, flush=True)
 
     def result(self, values: Mapping[str, Any], text: str) -> None:
         """Give the result: as an object for programs, as text for people."""
-        print(json_module.dumps(values, allow_nan=False) if self.json else text, flush=True)
+        said = json_module.dumps(values, allow_nan=False) if self.json else _lines(text)
+        print(said, flush=True)
 
     def fail(self, text: str) -> int:
         """Say why a command failed and return the exit code."""
-        print(f"patternfold: error: {text}", file=sys.stderr, flush=True)
+        print(f"patternfold: error: {_lines(text)}", file=sys.stderr, flush=True)
         if self.json:
             print(json_module.dumps({"error": text}), flush=True)
         return 1

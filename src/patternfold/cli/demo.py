@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from patternfold import PATS
+from patternfold._writing import replacing
 from patternfold.datasets import load_mnist, transform_images
 from patternfold.show.pages import explorer
 from patternfold.show.plotting import AlignmentDisplay, ErrorPathDisplay, PatternDisplay
@@ -67,7 +68,8 @@ def digit_images(digit: int, count: int, seed: int) -> np.ndarray:
 def _write(model: PATS, images: np.ndarray, folder: Path, name: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{name}.{ending}" for ending in ("png", "ptm", "html")]
-    draw(model, images).savefig(files[0], dpi=100)
+    with replacing(files[0]) as file:
+        draw(model, images).savefig(file, dpi=100, format="png")
     model.save(files[1])
     explorer(model, images, title=f"The digit {name}").save(files[2])
     return files

@@ -21,7 +21,7 @@ from patternfold.estimators.gradients import (
 )
 from patternfold.estimators.images import ImageEstimator, as_targets, as_weights, rows_of
 from patternfold.estimators.jpats import JPATS
-from patternfold.estimators.kernel_machine import can_predict, predict
+from patternfold.estimators.kernel_machine import as_kernel_machine
 from patternfold.estimators.pats import PATS
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.observations import Chunk, Observations
@@ -253,7 +253,7 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
     views_ : AlignedViews
         The fitted transformer.
     classifier_ : classifier
-        The fitted classifier.
+        The fitted classifier; of a model that was loaded, what it decides by.
     classes_ : array
         Class labels.
     n_features_in_ : int
@@ -334,9 +334,7 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
     def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return the class of each image; ``effort`` is that of `patternfold.project`."""
         views = self._views(X, effort)
-        if can_predict(self.classifier_):
-            return predict(self.classifier_, views)
-        return self.classifier_.predict(views)
+        return (as_kernel_machine(self.classifier_) or self.classifier_).predict(views)
 
     def decision_function(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return the classifier's decision values."""

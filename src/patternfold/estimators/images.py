@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from patternfold._validation import as_floats, image_shape_of
+from patternfold._validation import as_floats, image_shape_of, require_few_pixels
 
 
 class ImageEstimator(BaseEstimator):
@@ -85,8 +85,9 @@ def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
 def _shape(shape: Any, asked: Any, n_pixels: int) -> tuple[int, int]:
     """Return (H, W): that of a stack, the one asked for, or a guess."""
     if shape is None:
-        return image_shape_of(n_pixels)
+        shape = image_shape_of(n_pixels)
     height, width = (int(v) for v in shape)
+    require_few_pixels("image_shape", (height, width))
     if asked is not None and tuple(asked) != (height, width):
         raise ValueError(f"image_shape={asked} but X holds images of shape {(height, width)}.")
     if math.prod((height, width)) != n_pixels:

@@ -50,7 +50,7 @@ from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.state import Progress
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.mothers import AbstractMother
-from patternfold.model.pattern import Pattern
+from patternfold.model.pattern import MOST_ATOMS, Pattern
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.precision import precision
 
@@ -306,8 +306,10 @@ class JPATS(ClassifierMixin, ImageEstimator):
     def _settings(self, seed: int) -> JointSettings:
         counts = self._counts()
         for m, count in zip(self.classes_, counts, strict=True):
-            if not isinstance(count, (int, np.integer)) or count < 1:
-                raise ValueError(f"n_atoms={count!r} of class {m!s} must be an integer above 0.")
+            if not isinstance(count, (int, np.integer)) or not 1 <= count <= MOST_ATOMS:
+                raise ValueError(
+                    f"n_atoms={count!r} of class {m!s} must be an integer from 1 to {MOST_ATOMS}."
+                )
         n_joint = self.n_joint
         if n_joint is None:
             n_joint = 1 if min(counts) > 1 else max(counts)

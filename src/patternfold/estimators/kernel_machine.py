@@ -1,4 +1,4 @@
-"""Predictions of a fitted support vector machine as two matrix products.
+"""Decisions of a fitted support vector machine as two matrix products.
 
 scikit-learn's own go image by image and support vector by support vector on one core; with the
 thousands of features that aligned views have, they would take longer than finding the views.
@@ -6,7 +6,9 @@ thousands of features that aligned views have, they would take longer than findi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,53 +21,129 @@ from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
 
 
-def can_predict(classifier: Any) -> bool:
-    """Tell whether the classifier is one that `predict` knows: a plain SVC with Gaussian kernel."""
+@dataclass(frozen=True, eq=False)
+class KernelMachine:
+    """What a fitted ``SVC`` with Gaussian kernel decides by, and nothing of how it was fitted.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        Class labels.
+    support_vectors_ : array of shape (V, f)
+        Rows of features, those of a class together, in the order of the classes.
+    n_support_ : array of shape (M,)
+        Support vectors of each class.
+    dual_coef_ : array of shape (M − 1, V)
+        Their weights in the decisions between their class and each of the others.
+    intercept_ : array of shape (M (M − 1) / 2,)
+        Of the decision of each pair of classes.
+    gamma : float
+        Of the kernel exp(−γ‖x − v‖²).
+    C : float
+        Bound of the weights while fitting, for the record.
+
+    Notes
+    -----
+    Arrays are as in ``SVC``, which keeps a two-class machine's numbers with the opposite sign.
+    """
+
+    classes_: np.ndarray
+    support_vectors_: np.ndarray
+    n_support_: np.ndarray
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+    gamma: float
+    C: float
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        m, v = len(self.classes_), len(self.support_vectors_)
+        shapes = {
+            "support_vectors": (self.support_vectors_, (v, *self.support_vectors_.shape[1:2])),
+            "n_support": (self.n_support_, (m,)),
+            "dual_coef": (self.dual_coef_, (m - 1, v)),
+            "intercept": (self.intercept_, (m * (m - 1) // 2,)),
+        }
+        for name, (array, shape) in shapes.items():
+            if array.shape != shape:
+                raise ValueError(f"{name} has shape {array.shape}; expected {shape}.")
+        if int(self.n_support_.sum()) != v or (self.n_support_ < 1).any():
+            raise ValueError(f"n_support={self.n_support_.tolist()} does not add up to {v}.")
+        for name in ("gamma", "C"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name}={getattr(self, name)} must be positive and finite.")
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Return the class that wins most pairs."""
+        decisions = self._pair_decisions(features)
+        votes = np.zeros((len(features), len(self.classes_)), np.int64)
+        for k, (i, j) in enumerate(self._pairs):
+            first = decisions[:, k] > 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+        return self.classes_[votes.argmax(axis=1)]
+
+    def decision_function(self, features: np.ndarray) -> np.ndarray:
+        """Return what ``SVC.decision_function`` does: a value per image, or one per class.
+
+        With two classes it is positive for the second. With more, each class has its votes, and a
+        third of a vote at most for how clearly its pairs were decided.
+        """
+        decisions = self._pair_decisions(features.astype(np.float64))
+        if len(self.classes_) == 2:
+            return -decisions[:, 0]
+        votes = np.zeros((len(features), len(self.classes_)))
+        sums = np.zeros_like(votes)
+        for k, (i, j) in enumerate(self._pairs):
+            first = decisions[:, k] >= 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+            sums[:, i] += decisions[:, k]
+            sums[:, j] -= decisions[:, k]
+        return votes + sums / (3 * (np.abs(sums) + 1))
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return list(combinations(range(len(self.classes_)), 2))
+
+    def _pair_decisions(self, features: np.ndarray) -> np.ndarray:
+        """Decision of every pair, shape (N, pairs): positive for its first class."""
+        dtype = features.dtype
+        sign = -1.0 if len(self.classes_) == 2 else 1.0
+        with precision(dtype):
+            rows = Observations.put(features, Grid(1, features.shape[1]))
+            stage = partial(
+                _decisions,
+                vectors=self.support_vectors_.astype(dtype),
+                weights=self._pair_weights().astype(dtype),
+                gamma=np.asarray(self.gamma, dtype),
+            )
+            return sign * (rows.map(stage) + self.intercept_.astype(dtype))
+
+    def _pair_weights(self) -> np.ndarray:
+        """Weights (vectors, pairs) of the support vectors in each pair's decision."""
+        ends = np.cumsum(self.n_support_)
+        begins = ends - self.n_support_
+        dual, pairs = self.dual_coef_, self._pairs
+        weights = np.zeros((dual.shape[1], len(pairs)))
+        for k, (i, j) in enumerate(pairs):
+            weights[begins[i] : ends[i], k] = dual[j - 1, begins[i] : ends[i]]
+            weights[begins[j] : ends[j], k] = dual[i, begins[j] : ends[j]]
+        return weights
+
+
+def as_kernel_machine(classifier: Any) -> KernelMachine | None:
+    """Return what a fitted classifier decides by if it is a plain SVC with Gaussian kernel."""
     from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
 
-    return (
-        type(classifier) is SVC
-        and classifier.kernel == "rbf"
-        and not classifier.break_ties
-        and isinstance(classifier.support_vectors_, np.ndarray)
-    )
-
-
-def predict(classifier: Any, features: np.ndarray) -> np.ndarray:
-    """Return what ``classifier.predict`` returns: the class that wins most pairs."""
-    n_classes = len(classifier.classes_)
-    pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
-    vectors = classifier.support_vectors_.astype(features.dtype)
-    weights = _pair_weights(classifier, pairs).astype(features.dtype)
-    # SVC keeps a two-class machine's numbers with the opposite sign.
-    sign = -1.0 if n_classes == 2 else 1.0
-    with precision(features.dtype):
-        rows = Observations.put(features, Grid(1, features.shape[1]))
-        stage = partial(
-            _decisions,
-            vectors=vectors,
-            weights=weights,
-            gamma=np.asarray(classifier._gamma, features.dtype),
-        )
-        decisions = sign * (rows.map(stage) + classifier.intercept_.astype(features.dtype))
-    votes = np.zeros((len(features), n_classes), np.int64)
-    for k, (i, j) in enumerate(pairs):
-        first = decisions[:, k] > 0
-        votes[:, i] += first
-        votes[:, j] += ~first
-    return classifier.classes_[votes.argmax(axis=1)]
-
-
-def _pair_weights(classifier: Any, pairs: list[tuple[int, int]]) -> np.ndarray:
-    """Weights (vectors, pairs) of the support vectors in each pair's decision."""
-    ends = np.cumsum(classifier.n_support_)
-    begins = ends - classifier.n_support_
-    dual = classifier.dual_coef_
-    weights = np.zeros((dual.shape[1], len(pairs)))
-    for k, (i, j) in enumerate(pairs):
-        weights[begins[i] : ends[i], k] = dual[j - 1, begins[i] : ends[i]]
-        weights[begins[j] : ends[j], k] = dual[i, begins[j] : ends[j]]
-    return weights
+    if isinstance(classifier, KernelMachine):
+        return classifier
+    plain = type(classifier) is SVC and classifier.kernel == "rbf" and not classifier.break_ties
+    if not plain or not isinstance(classifier.support_vectors_, np.ndarray):
+        return None
+    names = ("classes_", "support_vectors_", "n_support_", "dual_coef_", "intercept_")
+    arrays = {name: np.asarray(getattr(classifier, name)) for name in names}
+    return KernelMachine(**arrays, gamma=float(classifier._gamma), C=float(classifier.C))
 
 
 @compiled

@@ -18,6 +18,7 @@ from patternfold.model.atoms import AtomFamily
 from patternfold.model.dictionaries import as_dictionary
 from patternfold.model.grid import Grid
 from patternfold.model.mothers import as_mother
+from patternfold.model.pattern import MOST_ATOMS
 from patternfold.model.transformations import as_transformation
 
 REFITS = ("all", "coefficients", None)
@@ -30,6 +31,8 @@ def check_counts(estimator: Any, least: dict[str, int]) -> None:
         value = getattr(estimator, name)
         if not isinstance(value, (int, np.integer)) or value < bound:
             raise ValueError(f"{name}={value!r} must be an integer of at least {bound}.")
+        if name == "n_atoms" and value > MOST_ATOMS:
+            raise ValueError(f"n_atoms={value} must be at most {MOST_ATOMS}.")
 
 
 def check_learning(estimator: Any) -> None:

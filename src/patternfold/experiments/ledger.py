@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+from patternfold._writing import write_text
 from patternfold.experiments.base import Claim, Values
 from patternfold.experiments.registry import ENTRIES
 from patternfold.experiments.results import Record, all_results
@@ -18,8 +20,12 @@ written by `patternfold reproduce ledger` from the full runs.
 """
 
 
-def write_ledger(results: Path, docs: Path) -> tuple[Values, str]:
+def write_ledger(
+    results: Path, docs: Path, warn: Callable[[str], object] = lambda text: None
+) -> tuple[Values, str]:
     """Write ``claims.md`` and its pictures to the documentation, from the full runs in a folder.
+
+    Damaged results are left out, and ``warn`` is told so.
 
     Returns
     -------
@@ -28,7 +34,7 @@ def write_ledger(results: Path, docs: Path) -> tuple[Values, str]:
     text : str
         The same for people.
     """
-    records = [record for record in all_results(results) if not record.config["quick"]]
+    records = [record for record in all_results(results, warn) if not record.config["quick"]]
     if not records:
         raise FileNotFoundError(
             f"{results} holds no full run of an experiment; begin with "
@@ -39,7 +45,7 @@ def write_ledger(results: Path, docs: Path) -> tuple[Values, str]:
     pictures.mkdir(parents=True)
     parts = [HEAD, _summary(records), *(_section(record, pictures) for record in records)]
     page = docs / PAGE
-    page.write_text("\n".join(parts), encoding="utf-8")
+    write_text(page, "\n".join(parts))
     claims = [claim for record in records for claim in record.claims]
     held = sum(claim.holds for claim in claims)
     values = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from patternfold.show.pages.document import render_page
 PAGE = "report.html"
 
 
-def write_page(results: Path) -> Path:
-    """Write the page on all results of a folder."""
-    records = all_results(results)
+def write_page(results: Path, warn: Callable[[str], object] = lambda text: None) -> Path:
+    """Write the page on all results of a folder; ``warn`` is told of those left out."""
+    records = all_results(results, warn)
     claims = [claim for record in records for claim in record.claims]
     held = sum(claim.holds for claim in claims)
     facts = [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import platform
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from patternfold._version import __version__
+from patternfold._writing import replacing, write_text
 from patternfold.experiments.base import Claim, Outcome, Values
 from patternfold.experiments.context import STEPS, Context
 from patternfold.experiments.registry import ENTRIES, load_experiment
@@ -82,27 +84,82 @@ def write_results(context: Context, outcome: Outcome, seconds: float) -> Record:
     """Write what an experiment found."""
     folder = context.results / context.name
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.png"):
-        old.unlink()
     for name, picture in outcome.pictures.items():
-        picture.figure.savefig(folder / f"{name}.png", dpi=120, facecolor="white")
+        with replacing(folder / f"{name}.png") as file:
+            picture.figure.savefig(file, format="png", dpi=120, facecolor="white")
+    _remove_others(folder, outcome.pictures)
     _write_metrics(folder / METRICS, outcome.metrics)
     _write_json(folder / CLAIMS, [asdict(claim) for claim in outcome.claims])
     _write_json(folder / CONFIG, _config(context, outcome, seconds))
     return read_results(folder)
 
 
+def _remove_others(folder: Path, pictures: Iterable[str]) -> None:
+    """Remove pictures of an earlier run, once the new ones are there."""
+    for old in folder.glob("*.png"):
+        if old.stem not in pictures:
+            old.unlink()
+
+
+class DamagedResults(ValueError):
+    """Results that can't be read; the message names the file and the remedy."""
+
+
 def read_results(folder: Path) -> Record:
-    """Read what was written."""
-    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    claims = json.loads((folder / CLAIMS).read_text(encoding="utf-8"))
-    return Record(config["name"], folder, config, [Claim(**claim) for claim in claims])
+    """Read what was written.
+
+    Raises
+    ------
+    DamagedResults
+        If a file is missing or damaged.
+    """
+    config = _read_json(folder / CONFIG, dict)
+    missing = {"name", "title", "figure", "quick", "seed", "configuration", "notes", "pictures"}
+    missing = (missing | {"seconds_of_steps"}) - set(config)
+    if missing:
+        raise _damaged(folder / CONFIG, f"it lacks {', '.join(sorted(missing))}")
+    try:
+        claims = [Claim(**claim) for claim in _read_json(folder / CLAIMS, list)]
+    except TypeError as error:
+        raise _damaged(folder / CLAIMS, error) from error
+    record = Record(config["name"], folder, config, claims)
+    for path, _ in record.pictures:
+        if not path.is_file():
+            raise _damaged(path, "it is missing")
+    return record
 
 
-def all_results(results: Path) -> list[Record]:
-    """Read the results of all experiments that were run, in the paper's order."""
-    folders = [results / name for name in ENTRIES]
-    return [read_results(folder) for folder in folders if (folder / CONFIG).exists()]
+def all_results(results: Path, warn: Callable[[str], object] = lambda text: None) -> list[Record]:
+    """Read the results of all experiments that were run, in the paper's order.
+
+    Damaged ones are left out, and ``warn`` is told so.
+    """
+    records = []
+    for folder in (results / name for name in ENTRIES):
+        if not (folder / CONFIG).exists():
+            continue
+        try:
+            records.append(read_results(folder))
+        except DamagedResults as error:
+            warn(str(error))
+    return records
+
+
+def _read_json(path: Path, kind: type) -> Any:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(path, error) from error
+    if not isinstance(value, kind):
+        raise _damaged(path, f"it holds a {type(value).__name__}")
+    return value
+
+
+def _damaged(path: Path, reason: object) -> DamagedResults:
+    return DamagedResults(
+        f"{path} is damaged ({reason}); write it anew with 'patternfold reproduce "
+        f"{path.parent.name}', which takes finished steps from the earlier run."
+    )
 
 
 def _config(context: Context, outcome: Outcome, seconds: float) -> Values:
@@ -129,15 +186,16 @@ def _versions() -> dict[str, str]:
 
 def _write_metrics(path: Path, rows: Sequence[Values]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        writer.writerows(rows)
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, names)
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, file.getvalue())
 
 
 def _write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def _plain(value: Any) -> Any:

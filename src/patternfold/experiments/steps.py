@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 import re
-import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from patternfold._version import __version__
 from patternfold.experiments.base import Done, Values
 from patternfold.persistence.archive import open_archive, write_archive
 from patternfold.persistence.arrays import array_members, read_arrays
+from patternfold.persistence.schema import take
 
 _KEY = re.compile(r"\w[\w.-]*", re.ASCII)
 _MEMBER = "step.json"
@@ -35,7 +35,12 @@ def save_step(path: Path, done: Done, print_: str) -> None:
     """Write a step's arrays and other values, atomically."""
     arrays = {k: v for k, v in done.values.items() if isinstance(v, np.ndarray)}
     others = {k: v for k, v in done.values.items() if k not in arrays}
-    head = {"fingerprint": print_, "seconds": done.seconds, "values": others}
+    head = {
+        "fingerprint": print_,
+        "seconds": float(done.seconds),
+        "values": others,
+        "arrays": sorted(arrays),
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(head, default=_plain).encode()
     write_archive(path, {_MEMBER: text, **array_members(arrays)})
@@ -46,10 +51,13 @@ def read_step(path: Path, print_: str) -> Done | None:
     try:
         with open(path, "rb") as file, open_archive(file) as archive:
             head = json.loads(archive.read(_MEMBER))
-            if head["fingerprint"] != print_:
+            if take(head, "fingerprint", str) != print_:
                 return None
-            return Done(head["values"] | read_arrays(archive), head["seconds"])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            arrays = read_arrays(archive)
+            if sorted(arrays) != take(head, "arrays", list):
+                return None
+            return Done(take(head, "values", dict) | arrays, take(head, "seconds", float))
+    except Exception:  # whatever damage leads to: the step is done again, and written anew
         return None
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from patternfold._validation import lookup
+from patternfold._validation import lookup, require_few_pixels
 from patternfold.files.raw import ImageFileError, Picture
 
 BACKGROUNDS = {"auto": None, "dark": False, "light": True}
 NORMALISATIONS = ("unit", "range", "none")
+LARGEST_WHITE = 1e38  # of what float32 holds
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,16 @@ class Preparation:
         Subtract the median of each picture's border, and cut off what is below.
     normalise : {"unit", "range", "none"}
         Scale each picture to unit norm, or its greatest value to 1.
+    white : float, optional
+        The value about which pictures are inverted, unless they have greater ones; by default that
+        of white where the files' kind of numbers has one, else the greatest of all pictures.
     """
 
     size: tuple[int, int] | None = None
     background: str = "auto"
     subtract_background: bool = False
     normalise: str = "unit"
+    white: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown words and sizes."""
@@ -45,7 +50,10 @@ class Preparation:
             pair = tuple(int(v) for v in self.size)
             if len(pair) != 2 or not all(2 <= v <= 4096 for v in pair):
                 raise ValueError(f"size={self.size} must be two numbers from 2 to 4096.")
+            require_few_pixels("size", (pair[0], pair[1]))
             object.__setattr__(self, "size", pair)
+        if self.white is not None and not abs(self.white) < LARGEST_WHITE:
+            raise ValueError(f"white={self.white} must be a number within ±{LARGEST_WHITE:g}.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -75,8 +83,10 @@ def prepare(
     light = BACKGROUNDS[preparation.background]
     if light is None:
         light = _border_is_light(pixels)
+    white = preparation.white
     if light:
-        pixels = [max(1.0, float(p.max())) - p for p in pixels]
+        white = _white(pictures) if white is None else white
+        pixels = [max(white, float(p.max())) - p for p in pixels]
         how = "light background: " if preparation.background == "auto" else ""
         notes.append(f"{how}pictures inverted (--background dark keeps them)")
     if preparation.subtract_background:
@@ -85,17 +95,10 @@ def prepare(
     else:
         notes += _hint_at_background(pixels)
     shape = preparation.size or _common_shape(pictures)
-    if any(p.shape != shape for p in pixels):
-        sizes = len({p.shape for p in pixels})
-        what = (
-            f"pictures of {sizes} sizes" if sizes > 1 else f"pictures of {_size(pixels[0].shape)}"
-        )
-        notes.append(f"{what} brought to {_size(shape)} pixels")
-        pixels = [_fit(p, shape) for p in pixels]
-    elif max(shape) > 128:
-        notes.append(f"images of {_size(shape)} take long; --size 64 is often enough")
+    pixels, said = _resize(pixels, shape)
+    notes += said
     images, more = _normalise(np.stack(pixels).astype(np.float32), preparation.normalise)
-    made = replace(preparation, size=shape, background="light" if light else "dark")
+    made = replace(preparation, size=shape, background="light" if light else "dark", white=white)
     return images, made, notes + more
 
 
@@ -106,6 +109,12 @@ def _traits(pictures: Sequence[Picture]) -> list[str]:
         "transparent": "transparent parts of {} picture(s) set on white",
     }
     return [text.format(count[trait]) for trait, text in said.items() if count[trait]]
+
+
+def _white(pictures: Sequence[Picture]) -> float:
+    """Return the value of white, for blank pictures 1."""
+    known = [p.white if p.white is not None else float(p.pixels.max()) for p in pictures]
+    return max(known) if max(known) > 0 else 1.0
 
 
 def _border(pixels: np.ndarray) -> float:
@@ -184,9 +193,12 @@ def _normalise(images: np.ndarray, how: str) -> tuple[np.ndarray, list[str]]:
     if how == "none":
         return images, []
     if how == "unit":
-        size, text = np.linalg.norm(images, axis=(1, 2)), "each image scaled to unit norm"
+        # Squares of large numbers are beyond float32.
+        square = np.einsum("nhw,nhw->n", images, images, dtype=np.float64)
+        size, text = np.sqrt(square), "each image scaled to unit norm"
     else:
         size, text = np.abs(images).max(axis=(1, 2)), "each image scaled to greatest value 1"
     blank = int((size == 0).sum())
     notes = [text] + ([f"{blank} blank image(s) left as they are"] if blank else [])
-    return images / np.where(size > 0, size, 1)[:, None, None], notes
+    scale = np.where(size > 0, size, 1)[:, None, None]
+    return np.divide(images, scale, out=images, casting="same_kind"), notes

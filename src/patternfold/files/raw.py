@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 LARGEST = 2**27
-"""Most pixels of a picture."""
+"""Most pixels of a file, all its pages together, unless the file itself has as many bytes."""
+
+LARGEST_ARRAY = 2**29
+"""Most bytes that an array unpacks to, with the same exception."""
+
+_BLOCK = 2**20  # pixels that are turned grey at a time
 
 
 class ImageFileError(ValueError):
@@ -18,54 +23,72 @@ class ImageFileError(ValueError):
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture in grey. Integers of a file are scaled to [0, 1]; floats are kept."""
+    """One picture in grey.
+
+    Integers of 8 and 16 bits are scaled to [0, 1]; wider ones, which rarely use their range, and
+    floats are kept.
+    """
 
     pixels: np.ndarray
     name: str
     label: str | None = None
     traits: frozenset[str] = field(default_factory=frozenset)
     """What was done: "colour" was turned grey, "transparent" parts were set on white."""
+    white: float | None = None
+    """The value that stands for white, where the file's kind of numbers says so."""
 
 
 def grey(values: np.ndarray) -> tuple[np.ndarray, frozenset[str]]:
-    """Turn numbers of any type, of shape (H, W) or (H, W, channels), into grey floats."""
-    pixels = _as_unit(values)
+    """Turn numbers of any type, of shape (H, W) or (H, W, channels), into grey float32."""
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"its pixels are of type {values.dtype}, which are no numbers")
+    if values.size == 0:
+        raise ValueError("it has no pixels")
+    pixels, traits = np.empty(values.shape[:2], np.float32), set()
+    rows = max(1, _BLOCK // values.shape[1])  # in blocks: large pictures fill the memory but once
+    for begin in range(0, len(values), rows):
+        pixels[begin : begin + rows], seen = _grey_block(values[begin : begin + rows])
+        traits |= seen
+    if not np.isfinite(pixels).all():
+        raise ValueError("some of its pixels are NaN or infinite")
+    return pixels, frozenset(traits)
+
+
+def white_of(dtype: np.dtype) -> float | None:
+    """Return what white is after `grey`: 1 for bytes; wider numbers mostly use a part of theirs."""
+    return 1.0 if dtype in (np.bool_, np.uint8) else None
+
+
+def _grey_block(values: np.ndarray) -> tuple[np.ndarray, set[str]]:
+    pixels, traits = _as_floats(values), set()
     if pixels.ndim == 2:
-        return _finite(pixels), frozenset()
-    channels, traits = pixels.shape[2], set()
+        return pixels, traits
+    channels = pixels.shape[2]
     if channels in (2, 4):
         alpha = pixels[..., -1:]
         if (alpha < 1).any():
-            pixels = np.concatenate([pixels[..., :-1] * alpha + (1 - alpha), alpha], axis=2)
+            pixels = pixels[..., :-1] * alpha + (1 - alpha)
             traits.add("transparent")
-    if channels >= 3:
-        traits.add("colour")
-        pixels = pixels[..., :3] @ LUMINANCE
-    else:
-        pixels = pixels[..., 0]
-    return _finite(pixels), frozenset(traits)
+    if channels < 3:
+        return pixels[..., 0], traits
+    return pixels[..., :3] @ LUMINANCE, traits | {"colour"}
 
 
-def _as_unit(values: np.ndarray) -> np.ndarray:
-    """Return float32; integers are divided by the greatest value of their type."""
-    if values.dtype.kind == "b":
+def _as_floats(values: np.ndarray) -> np.ndarray:
+    """Return float32; integers of up to 16 bits are divided by the greatest value of their type."""
+    if values.dtype.kind in "iu" and values.dtype.itemsize <= 2:
+        return values.astype(np.float32) / np.float32(np.iinfo(values.dtype).max)
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite: refused
         return values.astype(np.float32)
-    if values.dtype.kind in "iu":
-        return (values / np.float64(np.iinfo(values.dtype).max)).astype(np.float32)
-    if values.dtype.kind == "f":
-        return values.astype(np.float32)
-    raise ValueError(f"its pixels are of type {values.dtype}, which are no numbers")
 
 
-def _finite(pixels: np.ndarray) -> np.ndarray:
-    if pixels.size == 0:
-        raise ValueError("it has no pixels")
-    if not np.isfinite(pixels).all():
-        raise ValueError("some of its pixels are NaN or infinite")
-    return pixels
+def require_size(n_pixels: int, path: Path) -> None:
+    """Refuse a file of too many pixels before they are unpacked."""
+    if n_pixels > max(LARGEST, path.stat().st_size):
+        raise ValueError(f"it has {n_pixels} pixels, more than {LARGEST}; cut or shrink it first")
 
 
-def require_size(shape: tuple[Any, ...]) -> None:
-    """Refuse pictures that are too large, before they are unpacked."""
-    if float(np.prod([float(n) for n in shape])) > LARGEST:
-        raise ValueError(f"its size {' × '.join(str(n) for n in shape)} is beyond {LARGEST} pixels")
+def require_bytes(n_bytes: int, path: Path) -> None:
+    """Refuse an array of too many bytes before it is unpacked."""
+    if n_bytes > max(LARGEST_ARRAY, path.stat().st_size):
+        raise ValueError(f"it unpacks to {n_bytes} bytes, more than {LARGEST_ARRAY}; split it")

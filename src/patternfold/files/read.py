@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ import numpy as np
 from patternfold.files.formats import KNOWN, read_file
 from patternfold.files.prepare import Preparation, prepare
 from patternfold.files.raw import ImageFileError, Picture
+
+MOST_PIXELS = 2**29
+"""Of all pictures of a folder, unless its files have as many bytes."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def read_pictures(
     if not path.exists():
         raise ImageFileError(f"{path} does not exist.")
     if path.is_file():
-        pictures, notes = read_file(path), []
+        pictures, notes = read_file(path, _as_text(path.name)), []
     else:
         pictures, notes = _read_folder(path, skip_unreadable)
     if not pictures:
@@ -85,13 +89,14 @@ def read_pictures(
 
 
 def _read_folder(folder: Path, skip_unreadable: bool) -> tuple[list[Picture], list[str]]:
-    files, others = _list(folder)
+    files, others, notes = _list(folder, skip_unreadable)
     if not files:
         known = ", ".join(sorted(ending.removeprefix(".") for ending in KNOWN))
         raise ImageFileError(f"{folder} holds no images; known endings: {known}.")
     pictures, broken = [], []
+    room = max(MOST_PIXELS, sum(file.stat().st_size for file in files if file.exists()))
     for file in files:
-        name = file.relative_to(folder).as_posix()
+        name = _as_text(file.relative_to(folder).as_posix())
         label = name.split("/")[0] if "/" in name else None
         try:
             pictures += read_file(file, name, label)
@@ -100,7 +105,11 @@ def _read_folder(folder: Path, skip_unreadable: bool) -> tuple[list[Picture], li
                 hint = "Remove the file, or leave out all such files with --skip-unreadable."
                 raise ImageFileError(f"{error} {hint}") from error
             broken.append(name)
-    notes = []
+        if sum(picture.pixels.size for picture in pictures) > room:
+            raise ImageFileError(
+                f"{folder} has more than {room} pixels up to {name}, which would fill the memory; "
+                "shrink the pictures with another program, or give fewer at a time."
+            )
     if others:
         notes.append(f"{len(others)} other file(s) ignored: {_few(others)}")
     if broken:
@@ -108,18 +117,37 @@ def _read_folder(folder: Path, skip_unreadable: bool) -> tuple[list[Picture], li
     return pictures, notes
 
 
-def _list(folder: Path) -> tuple[list[Path], list[str]]:
-    """Return image files and the names of others; hidden ones don't count."""
-    files, others = [], []
-    for file in sorted(folder.rglob("*")):
-        relative = file.relative_to(folder)
-        if not file.is_file() or any(part.startswith(".") for part in relative.parts):
-            continue
-        if file.suffix.lower() in KNOWN:
-            files.append(file)
-        else:
-            others.append(relative.as_posix())
-    return files, others
+def _list(folder: Path, skip_unreadable: bool) -> tuple[list[Path], list[str], list[str]]:
+    """Return image files, the names of others, and what to say; hidden ones don't count."""
+    files, others, linked, closed = [], [], [], []
+
+    def inside(path: str | Path) -> str:
+        return _as_text(Path(path).relative_to(folder).as_posix())
+
+    for place, folders, names in os.walk(folder, onerror=closed.append):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        linked += [inside(Path(place, name)) for name in folders if Path(place, name).is_symlink()]
+        for file in (Path(place, name) for name in names if not name.startswith(".")):
+            if file.suffix.lower() in KNOWN and (file.is_file() or file.is_symlink()):
+                files.append(file)
+            elif file.is_file():
+                others.append(inside(file))
+    if closed and not skip_unreadable:
+        raise ImageFileError(
+            f"{closed[0].filename} can't be opened: {closed[0].strerror}. Give yourself the "
+            "permission, or leave out all such folders with --skip-unreadable."
+        )
+    notes = [f"{len(linked)} linked sub-folder(s) not followed: {_few(sorted(linked))}"]
+    notes = notes if linked else []
+    if closed:
+        names = sorted(inside(error.filename) for error in closed)
+        notes.append(f"{len(closed)} sub-folder(s) that can't be opened left out: {_few(names)}")
+    return sorted(files), sorted(others), notes
+
+
+def _as_text(name: str) -> str:
+    """Return a file's name with escape sequences where it isn't UTF-8: any file can hold it."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
 import numpy as np
@@ -44,6 +44,26 @@ class Family(Component):
     parameters: eqx.AbstractVar[Box]
     """The domain of the parameters."""
 
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Least and greatest values that bounds may have, for parameters beyond which nothing sensible
+    is left: scales down to 0, shifts of many windows."""
+
+    def __check_init__(self) -> None:
+        """Refuse bounds beyond the limits."""
+        self.check_limits(self.parameters)
+
+    def check_limits(self, box: Box) -> None:
+        """Refuse a box that goes beyond the limits; the error names a sensible one."""
+        for name, (least, most) in self.limits.items():
+            k = box.index(name)
+            if not least <= box.lower[k] < box.upper[k] <= most:
+                usual: Any = next(f.default for f in fields(self) if f.name == "parameters")
+                raise ValueError(
+                    f"bounds of {name!r} are ({box.lower[k]:g}, {box.upper[k]:g}); they must stay "
+                    f"between {least:g} and {most:g}: narrow them, for example to "
+                    f"bounds={{{name!r}: ({usual.lower[k]:.4g}, {usual.upper[k]:.4g})}}."
+                )
+
     def with_bounds(self: Boxed, bounds: Mapping[str, tuple[float, float]]) -> Boxed:
         """Return the same family on a smaller or larger box."""
         return self.on(self.parameters.with_bounds(bounds)) if bounds else self
@@ -55,6 +75,7 @@ class Family(Component):
                 f"{type(self).__name__} has the parameters {self.parameters.names}, "
                 f"not {box.names}."
             )
+        self.check_limits(box)
         return eqx.tree_at(
             lambda family: family.parameters,
             self,

@@ -17,6 +17,9 @@ from patternfold.model.mothers import AbstractMother, as_mother
 from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision, working_dtype
 
+MOST_ATOMS = 4096
+"""Atoms of a pattern; learned ones have a few dozen."""
+
 _evaluate = compiled(evaluate)
 _evaluate_field = compiled(evaluate_field)
 
@@ -73,6 +76,11 @@ class Pattern:
             raise ValueError(
                 f"coef has {len(coef)} values but gamma has {len(gamma)} rows; "
                 "each atom needs one of both."
+            )
+        if len(coef) > MOST_ATOMS:
+            raise ValueError(
+                f"coef has {len(coef)} values; a pattern has at most {MOST_ATOMS} atoms. Leave out "
+                "those with the smallest coefficients."
             )
         self.dictionary.check(gamma)
         coef.flags.writeable = gamma.flags.writeable = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import ZipExtFile
+
+from patternfold._writing import replacing
 
 LARGEST = 2**30
 """Bytes that all members of an archive may unpack to."""
@@ -25,17 +26,9 @@ _NAME = re.compile(r"\w+(/\w+)*\.(json|npy|npz)", re.ASCII)
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     """Write members, atomically: a file of that name is replaced only when all is well."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                for name, content in members.items():
-                    archive.writestr(name, content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
 
 
 class Archive:

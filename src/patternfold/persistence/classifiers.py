@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.svm import SVC
 
 from patternfold._validation import lookup
 from patternfold.estimators import JPATS, AlignedViews, AlignedViewsClassifier
 from patternfold.estimators.aligned_views import FEATURES
+from patternfold.estimators.kernel_machine import KernelMachine, as_kernel_machine
 from patternfold.model.pattern import Pattern
 from patternfold.persistence.components import (
     build_pattern,
@@ -20,6 +20,7 @@ from patternfold.persistence.components import (
     describe_transformation,
     pattern_arrays,
 )
+from patternfold.persistence.first_machines import refit_machine
 from patternfold.persistence.models import Payload, build_options, describe_options
 from patternfold.persistence.schema import Plain, take, take_array, take_shape
 
@@ -75,19 +76,18 @@ def unpack_jpats(payload: Payload) -> JPATS:
 def pack_aligned_views(model: AlignedViewsClassifier) -> Payload:
     """Describe a fitted `AlignedViewsClassifier` with its own classifier, a support vector machine.
 
-    Only the support vectors are kept; the machine is fitted again on them, which gives the same
-    decision, so that no code has to be stored.
+    What is kept is what it decides by, so that nothing is fitted, or executed, on loading.
     """
-    machine, views = model.classifier_, model.views_
-    if type(machine) is not SVC or not _is_default(model) or machine.kernel != "rbf":
+    machine, views = as_kernel_machine(model.classifier_), model.views_
+    if machine is None or not _is_default(model):
         raise TypeError(
             "AlignedViewsClassifier with a classifier or a learner of your own can't be saved to "
             "a file that is read without executing code; pickle it instead."
         )
     description = {
         "options": describe_options(model),
-        "C": float(machine.C),
-        "gamma": float(machine._gamma),
+        "C": machine.C,
+        "gamma": machine.gamma,
         "features": views.features,
         **_describe_shared(model, views),
     }
@@ -96,6 +96,8 @@ def pack_aligned_views(model: AlignedViewsClassifier) -> Payload:
         **_shared_arrays(views.patterns_, model.classes_),
         "support_vectors": machine.support_vectors_,
         "support_labels": labels,
+        "dual_coef": machine.dual_coef_,
+        "intercept": machine.intercept_,
     }
     return Payload(description, arrays)
 
@@ -115,19 +117,37 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
         features=model.features, distances=model.distances, parameters=model.parameters
     )
     classes, patterns = shared["classes_"], shared.pop("patterns_")
-    vectors = take_array(arrays, "support_vectors", 2)
-    labels = take_array(arrays, "support_labels", 1, "iu")
     vars(views).update(shared | {"patterns_": patterns, "image_shape": shared["image_shape_"]})
-    if len(labels) != len(vectors) or set(labels.tolist()) != set(range(len(classes))):
-        raise ValueError("its support vectors do not fit together")
-    if vectors.shape[1] != views._n_features_out:
-        raise ValueError(f"the array 'support_vectors' has shape {vectors.shape}")
-    machine = SVC(C=take(description, "C", float))
-    machine.set_params(gamma=take(description, "gamma", float))
-    fitted = {"views_": views, "classifier_": machine.fit(vectors, classes[labels])}
+    machine = _build_machine(description, arrays, classes)
+    if machine.support_vectors_.shape[1] != views._n_features_out:
+        raise ValueError(f"the array 'support_vectors' has shape {machine.support_vectors_.shape}")
+    fitted = {"views_": views, "classifier_": machine}
     del shared["transformation_"]
     vars(model).update(shared | fitted)
     return model
+
+
+def _build_machine(
+    description: dict[str, Any], arrays: Mapping[str, np.ndarray], classes: np.ndarray
+) -> KernelMachine:
+    vectors = take_array(arrays, "support_vectors", 2)
+    labels = take_array(arrays, "support_labels", 1, "iu")
+    if len(labels) != len(vectors) or not np.isin(labels, np.arange(len(classes))).all():
+        raise ValueError("its support vectors do not fit together")
+    penalty, gamma = (take(description, name, float) for name in ("C", "gamma"))
+    if "dual_coef" not in arrays:
+        return refit_machine(vectors, labels, classes, penalty, gamma)
+    if (np.diff(labels) < 0).any():
+        raise ValueError("its support vectors are not in the order of the classes")
+    return KernelMachine(
+        classes,
+        vectors,
+        np.bincount(labels, minlength=len(classes)),
+        take_array(arrays, "dual_coef", 2),
+        take_array(arrays, "intercept", 1),
+        gamma,
+        penalty,
+    )
 
 
 def _is_default(model: AlignedViewsClassifier) -> bool:

@@ -9,10 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from patternfold._validation import require_few_pixels
+
 T = TypeVar("T")
 Plain = str | int | float | bool | None
 
 LARGEST_JSON = 2**22
+DEEPEST_JSON = 16
 
 
 def parse(content: bytes) -> dict[str, Any]:
@@ -23,7 +26,17 @@ def parse(content: bytes) -> dict[str, Any]:
         raise ValueError("model.json is nested too deeply") from error
     if not isinstance(value, dict):
         raise ValueError("model.json must hold an object")
+    _require_shallow(value)
     return value
+
+
+def _require_shallow(value: Any, levels: int = DEEPEST_JSON) -> None:
+    """Refuse what can be parsed but neither shown nor written again, for Python's own limit."""
+    if levels < 0:
+        raise ValueError("model.json is nested too deeply")
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inside:
+        _require_shallow(item, levels - 1)
 
 
 def _refuse(constant: str) -> Any:
@@ -61,6 +74,7 @@ def take_shape(description: Mapping[str, Any], key: str) -> tuple[int, int]:
     if len(values) != 2 or not all(1 <= v <= 2**15 for v in values):
         raise ValueError(f"{key!r} must be the height and width of an image, not {_show(values)}")
     height, width = values
+    require_few_pixels(key, (height, width))
     return height, width
 
 

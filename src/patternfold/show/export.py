@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from patternfold._validation import lookup
+from patternfold._writing import write_bytes
 from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.show.png import encode_png, to_grey
@@ -39,7 +40,7 @@ def export_pattern(pattern: Pattern, path: str | Path, shape: tuple[int, int] = 
         ".csv": lambda: pattern_to_csv(pattern).encode(),
     }
     content = lookup("ending", path.suffix.lower(), writers)()
-    path.write_bytes(content)
+    write_bytes(path, content)
 
 
 def pattern_to_png(pattern: Pattern, shape: tuple[int, int] = (512, 512)) -> bytes:

@@ -7,9 +7,14 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from patternfold._writing import replacing, replacing_folder
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import read_model, read_new_images, require_pattern
 from patternfold.cli.outputs import check_output
+from patternfold.cli.picture_names import picture_names
+
+MEAN, TABLE = "mean.png", "parameters.csv"
+"""What a folder holds beside the pictures."""
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -18,6 +23,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if not as_folder and options.output.suffix != ".npz":
         raise Failure(f"{options.output} must be a folder, or a file ending in .npz.")
     check_output(options.output, options.force, folder=as_folder)
+    if options.output.exists() and options.output.samefile(options.source):
+        raise Failure(f"{options.output} holds the pictures to align; write to another place.")
     file = require_pattern(read_model(options.model), options.model)
     from patternfold import align, project
 
@@ -60,32 +67,24 @@ def _write_arrays(path: Path, aligned: Any, poses: Any, found: Any, names: Any) 
     }
     if found.labels is not None:
         arrays["labels"] = np.array(found.labels)
-    np.savez(path, **arrays)
+    with replacing(path) as file:
+        np.savez(file, **arrays)
 
 
 def _write_folder(folder: Path, aligned: Any, poses: Any, found: Any, names: Any) -> None:
     from patternfold.show.png import encode_png, to_grey
 
-    folder.mkdir(exist_ok=True)
-    high = [float(image.max()) for image in found.images]
-    files = [_file_name(name) for name in found.names]
-    for image, file, top in zip(aligned, files, high, strict=True):
-        path = folder / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode_png(to_grey(image, 0.0, top)))
-    (folder / "mean.png").write_bytes(encode_png(to_grey(aligned.mean(axis=0))))
-    with open(folder / "parameters.csv", "w", newline="", encoding="utf-8") as table:
-        writer = csv.writer(table)
-        writer.writerow(["file", "source", *names, "distance"])
-        for file, name, lam, distance in zip(
-            files, found.names, poses.parameters, poses.distances, strict=True
-        ):
-            writer.writerow([file, name, *(f"{v:.9g}" for v in lam), f"{distance:.9g}"])
-
-
-def _file_name(name: str) -> str:
-    """Turn ``cat/stack.tif[3]`` into ``cat/stack_3.png``; names come from files, so none leaves."""
-    path = Path(name)
-    page = path.name.partition("[")[2].rstrip("]")
-    stem = Path(path.name.partition("[")[0]).stem
-    return (path.parent / (f"{stem}_{page}.png" if page else f"{stem}.png")).as_posix()
+    files = picture_names(found.names, (MEAN, TABLE))
+    with replacing_folder(folder) as place:
+        for image, original, file in zip(aligned, found.images, files, strict=True):
+            path = place / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode_png(to_grey(image, 0.0, float(original.max()))))
+        (place / MEAN).write_bytes(encode_png(to_grey(aligned.mean(axis=0))))
+        with open(place / TABLE, "w", newline="", encoding="utf-8") as table:
+            writer = csv.writer(table)
+            writer.writerow(["file", "source", *names, "distance"])
+            for file, name, lam, distance in zip(
+                files, found.names, poses.parameters, poses.distances, strict=True
+            ):
+                writer.writerow([file, name, *(f"{v:.9g}" for v in lam), f"{distance:.9g}"])

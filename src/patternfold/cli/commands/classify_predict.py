@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from patternfold._writing import write_text
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import read_model, read_new_images
 from patternfold.cli.outputs import check_output
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     classes = [str(c) for c in model.classes_]
     columns = ["file", "class", *(f"distance_{c}" for c in classes if distances is not None)]
     if options.output is not None:
-        options.output.write_text(_as_csv(columns, rows), encoding="utf-8")
+        write_text(options.output, _as_csv(columns, rows))
     names, numbers = np.unique(predicted, return_counts=True)
     counts = dict(zip(names.tolist(), numbers.tolist(), strict=True))
     values: dict[str, Any] = {

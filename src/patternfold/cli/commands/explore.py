@@ -25,7 +25,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         page = explorer(file.model, found.images, found.labels, names=found.names, title=title)
         shown = len(found)
     page.save(options.output)
-    values = {"page": str(options.output), "bytes": len(page.html.encode()), "images": shown}
+    values = {"page": str(options.output), "bytes": len(page.content), "images": shown}
     console.result(values, f"{options.output}: open it in a browser")
     if options.open:
         webbrowser.open(options.output.resolve().as_uri())

@@ -9,7 +9,7 @@ from typing import Any
 
 from patternfold._version import __version__
 from patternfold.cli.cache import cache_folder
-from patternfold.cli.console import Console
+from patternfold.cli.console import Console, printable
 from patternfold.cli.models import read_model
 
 
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _show(value: Any) -> str:
-    return ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
+    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def _installation() -> dict[str, Any]:

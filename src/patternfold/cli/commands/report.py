@@ -21,6 +21,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         images, labels = found.images, found.labels
     title = options.title or options.model.name
     page = report(file.model, options.output, images, labels, title=title)
-    values = {"page": str(options.output), "bytes": len(page.html.encode())}
+    values = {"page": str(options.output), "bytes": len(page.content)}
     console.result(values, f"{options.output}: open it in a browser")
     return 0

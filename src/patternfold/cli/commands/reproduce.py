@@ -43,7 +43,7 @@ def _ledger(results: Path, docs: Path, console: Console) -> int:
 
     if not docs.is_dir():
         raise Failure(f"--docs {docs} is not a folder; name that of the documentation.")
-    values, text = write_ledger(results, docs)
+    values, text = write_ledger(results, docs, console.warn)
     console.result(values, text)
     return 0
 
@@ -65,7 +65,7 @@ def _reproduce(
                 raise
             skipped[name] = str(error)
             console.warn(f"{name} is skipped: {error}")
-    page = write_page(results)
+    page = write_page(results, console.warn)
     values = {"results": str(results), "page": str(page), "experiments": done, "skipped": skipped}
     console.result(values, "\n".join([*map(_line, done), *_ending(page, skipped)]))
     return 1 if skipped else 0

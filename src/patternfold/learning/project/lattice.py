@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,12 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.model.box import Box
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.compilation import compiled
 
 BLUR = 0.8
 """Width s of the blur exp(−r²/s²), in coarse pixels: sampling loses little of what it leaves."""
+
+MOST_TEMPLATES = 2**19
+"""Points of a lattice, shifts included: 300 MB of templates on 144 coarse pixels."""
 
 _RADIUS = 0.5
 """Root mean square distance from the origin at which displacements are measured."""
@@ -99,11 +104,18 @@ def make_lattice(
             int(box.width[ky] / 2 / coarse_step + 1e-9),
             int(box.width[kx] / 2 / coarse_step + 1e-9),
         )
-    axes = [
-        np.array([box.centre[k]]) if k in (shift_index or ()) else _axis(transformation, k, spacing)
-        for k in range(box.dim)
+    shifted = dict(zip(shift_index or (), (2 * m + 1 for m in margins[::-1]), strict=False))
+    paths = [None if k in shifted else _path(transformation, k) for k in range(box.dim)]
+    lengths = [
+        shifted[k] if path is None else float(np.maximum(1, np.round(path.length[-1] / spacing)))
+        for k, path in enumerate(paths)
     ]
-    counts = tuple(len(axis) for axis in axes)
+    _require_small(box, lengths)
+    counts = tuple(1 if k in shifted else int(n) for k, n in enumerate(lengths))
+    axes = [
+        np.array([box.centre[k]]) if path is None else path.nodes(counts[k])
+        for k, path in enumerate(paths)
+    ]
     index = np.indices(counts).reshape(box.dim, -1).T
     nodes = np.stack([axis[i] for axis, i in zip(axes, index.T, strict=True)], axis=1)
     dy, dx = (np.arange(m, -m - 1, -1.0) * coarse_step for m in margins)
@@ -111,19 +123,43 @@ def make_lattice(
     return Lattice(nodes, counts, box.periodic, margins, shifts, shift_index)
 
 
-def _axis(
-    transformation: AbstractTransformation, k: int, spacing: float, fine: int = 257
-) -> np.ndarray:
-    """Values of parameter k with equal displacement between them: equal steps of arc length."""
+def _require_small(box: Box, lengths: Sequence[float]) -> None:
+    """Refuse a lattice of too many points, or of no number of them, before room is made for it."""
+    total = float(np.prod(lengths))
+    if not total <= MOST_TEMPLATES:
+        k = int(np.argmax(np.nan_to_num(lengths, nan=np.inf)))
+        name = box.names[k]
+        raise ValueError(
+            f"bounds of {name!r} are ({box.lower[k]:g}, {box.upper[k]:g}): with them the global "
+            f"search would try {total:.3g} poses of the pattern, and at most {MOST_TEMPLATES} are "
+            f"allowed. Narrow them with bounds={{{name!r}: (lower, upper)}}."
+        )
+
+
+class _Path(NamedTuple):
+    """Values of a parameter, and how far the pattern has moved up to each of them."""
+
+    values: np.ndarray
+    length: np.ndarray
+
+    def nodes(self, count: int) -> np.ndarray:
+        """Values with equal displacement between them: a node in the middle of equal cells.
+
+        Around a circle that is even spacing.
+        """
+        where = (np.arange(count) + 0.5) / count * self.length[-1]
+        return np.interp(where, self.length, self.values)
+
+
+def _path(transformation: AbstractTransformation, k: int, fine: int = 257) -> _Path:
+    """Measure the arc length along parameter k, the others at the identity."""
     box = transformation.parameters
     values = np.linspace(box.lower[k], box.upper[k], fine)
     lam = np.tile(box.put_inside(transformation.identity), (fine, 1))
     lam[:, k] = values
     speeds = np.asarray(_speeds(transformation, lam.astype(np.float32)), np.float64)[:, k]
     length = np.concatenate([[0], np.cumsum(speeds[:-1])]) * box.width[k] / (fine - 1)
-    count = max(1, round(length[-1] / spacing))
-    # Cells of equal length, a node in the middle of each; around a circle that is even spacing.
-    return np.interp((np.arange(count) + 0.5) / count * length[-1], length, values)
+    return _Path(values, length)
 
 
 @compiled

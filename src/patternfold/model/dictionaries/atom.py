@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -31,6 +32,13 @@ class AtomDictionary(AbstractDictionary):
         [math.pi, 1.0, 1.0, 2.0, 2.0],
         periodic=["psi"],
     )
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "psi": (-100.0, 100.0),
+        "tau_x": (-100.0, 100.0),
+        "tau_y": (-100.0, 100.0),
+        "sigma_x": (1e-4, 1e3),
+        "sigma_y": (1e-4, 1e3),
+    }
     is_affine: ClassVar[bool] = True
     is_dict_model: ClassVar[bool] = True
     positions: ClassVar[tuple[str, str] | None] = ("tau_x", "tau_y")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,7 +11,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import AbstractAffineTransformation, rotation
+from patternfold.model.transformations.base import (
+    ANGLE,
+    SCALE,
+    SHEAR,
+    SHIFT,
+    AbstractAffineTransformation,
+    rotation,
+)
 
 
 class Affine(AbstractAffineTransformation):
@@ -26,6 +34,14 @@ class Affine(AbstractAffineTransformation):
         periodic=["theta"],
     )
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "theta": ANGLE,
+        "tx": SHIFT,
+        "ty": SHIFT,
+        "sx": SCALE,
+        "sy": SCALE,
+        "shear": SHEAR,
+    }
     is_group: ClassVar[bool] = True
 
     @property

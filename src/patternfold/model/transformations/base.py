@@ -16,6 +16,9 @@ from patternfold.model.component import Family
 
 Points = Float[Array, "*p"]
 
+ANGLE, SHIFT, SCALE, SHEAR = (-100.0, 100.0), (-10.0, 10.0), (1e-3, 1e3), (-100.0, 100.0)
+"""Limits of bounds: radians; half windows; factors, which must be above 0; slopes."""
+
 
 class AbstractTransformation(Family):
     """A family of coordinate maps a(λ, x, y) = (x', y'), so that A_λ(p)(x, y) = p(x', y').

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,7 +11,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import AbstractAffineTransformation, rotation
+from patternfold.model.transformations.base import (
+    ANGLE,
+    SHIFT,
+    AbstractAffineTransformation,
+    rotation,
+)
 
 
 class RotationTranslation(AbstractAffineTransformation):
@@ -20,6 +26,7 @@ class RotationTranslation(AbstractAffineTransformation):
         ["theta", "tx", "ty"], [-np.pi, -0.5, -0.5], [np.pi, 0.5, 0.5], periodic=["theta"]
     )
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"theta": ANGLE, "tx": SHIFT, "ty": SHIFT}
     is_group: ClassVar[bool] = True
 
     @property

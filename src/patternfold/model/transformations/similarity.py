@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,7 +11,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import AbstractAffineTransformation, rotation
+from patternfold.model.transformations.base import (
+    ANGLE,
+    SCALE,
+    SHIFT,
+    AbstractAffineTransformation,
+    rotation,
+)
 
 
 class Similarity(AbstractAffineTransformation):
@@ -23,6 +30,12 @@ class Similarity(AbstractAffineTransformation):
         periodic=["theta"],
     )
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "theta": ANGLE,
+        "tx": SHIFT,
+        "ty": SHIFT,
+        "s": SCALE,
+    }
     is_group: ClassVar[bool] = True
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import AbstractAffineTransformation
+from patternfold.model.transformations.base import SHIFT, AbstractAffineTransformation
 
 
 class Translation(AbstractAffineTransformation):
@@ -18,6 +19,7 @@ class Translation(AbstractAffineTransformation):
 
     parameters: Box = Box(["tx", "ty"], [-0.5, -0.5], [0.5, 0.5])
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"tx": SHIFT, "ty": SHIFT}
     is_group: ClassVar[bool] = True
 
     @property

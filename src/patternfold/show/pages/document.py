@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
-import secrets
 import tempfile
 import webbrowser
 from functools import cache
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from patternfold._version import __version__
+from patternfold._writing import write_bytes
 
 FOLDER = Path(__file__).parent / "page"
 
@@ -29,23 +28,20 @@ class Page:
     def __init__(self, text: str):
         self.html = text
 
+    @property
+    def content(self) -> bytes:
+        """The page as a file holds it: in UTF-8, with escape sequences for what that can't hold."""
+        return self.html.encode("utf-8", "backslashreplace")
+
     def save(self, path: str | Path) -> Path:
         """Write the page to a file, at once."""
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            temporary.write_text(self.html, encoding="utf-8")
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return path
+        write_bytes(path, self.content)
+        return Path(path)
 
     def open_in_browser(self) -> Path:
         """Write the page to a temporary file and open it."""
-        with tempfile.NamedTemporaryFile(
-            "w", suffix=".html", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(self.html)
+        with tempfile.NamedTemporaryFile("wb", suffix=".html", delete=False) as file:
+            file.write(self.content)
         webbrowser.open(f"file://{file.name}")
         return Path(file.name)
 

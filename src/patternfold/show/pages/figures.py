@@ -16,7 +16,7 @@ from patternfold.show.plotting import (
     ManifoldDisplay,
     PatternDisplay,
 )
-from patternfold.show.plotting.canvas import pyplot
+from patternfold.show.plotting.canvas import literal, pyplot
 
 INK = "#7c8598"  # stands out from white and from near-black alike
 _STYLE = {
@@ -73,7 +73,7 @@ def error_figure(view: FittedManifolds) -> str:
     def fill(figure: Any) -> None:
         ax = figure.subplots()
         for path, label in zip(view.error_paths, view.labels, strict=True):
-            ErrorPathDisplay(path).plot(ax, label=label or None)
+            ErrorPathDisplay(path).plot(ax, label=literal(label) or None)
 
     return draw((6.4, 2.8), fill)
 

@@ -91,13 +91,14 @@ def _options(model: Any) -> list[tuple[str, str, bool]]:
 
 
 def _results(model: Any) -> list[tuple[str, str]]:
-    return [
+    results = [
         ("images", str(len(model.parameters_))),
         ("atoms", str(model.pattern_.n_atoms)),
-        ("normalised error", f"{model.error_path_[-1]:.4f}"),
-        ("energy explained", f"{1 - model.error_path_[-1]:.1%}"),
-        ("learning ended", model.stop_reason_),
     ]
+    if len(model.error_path_):
+        error = model.error_path_[-1]
+        results += [("normalised error", f"{error:.4f}"), ("energy explained", f"{1 - error:.1%}")]
+    return [*results, ("learning ended", model.stop_reason_)]
 
 
 def _sections(model: Any, view: FittedManifolds) -> list[dict[str, str]]:

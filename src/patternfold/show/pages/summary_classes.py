@@ -10,7 +10,7 @@ from patternfold._validation import as_images
 from patternfold.learning.fitted import FittedManifolds
 from patternfold.show.pages.figures import draw
 from patternfold.show.plotting import PatternDisplay
-from patternfold.show.plotting.canvas import axes_grid, show_image
+from patternfold.show.plotting.canvas import axes_grid, literal, show_image
 
 OFTEN = 0.1
 """Share of a class's images from which a confusion is worth a remark."""
@@ -22,13 +22,14 @@ def class_results(model: Any, view: FittedManifolds) -> list[tuple[str, str]]:
         ("classes", ", ".join(view.labels)),
         ("atoms", ", ".join(str(pattern.n_atoms) for pattern in view.patterns)),
     ]
-    if hasattr(model, "error_path_"):
+    if hasattr(model, "error_path_") and len(model.error_path_):
         wrong, error = model.error_path_[-1]
         results += [
             ("misclassified while learning", f"{wrong:.1%}"),
             ("normalised error", f"{error:.4f}"),
-            ("learning ended", model.stop_reason_),
         ]
+    if hasattr(model, "stop_reason_"):
+        results.append(("learning ended", model.stop_reason_))
     return results
 
 
@@ -141,7 +142,7 @@ def _confusion_figure(true: np.ndarray, found: np.ndarray) -> str:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= 16 else f"{label[:15]}…"
+    return literal(label if len(label) <= 16 else f"{label[:15]}…")
 
 
 def _wrong_figure(

@@ -44,6 +44,11 @@ def axes_grid(ax: Any, n_rows: int, n_columns: int, size: float = 1.1) -> np.nda
     return ax.subplots(n_rows, n_columns, squeeze=False)
 
 
+def literal(text: str) -> str:
+    """Return text that matplotlib draws as it is: no formulas, nothing that UTF-8 can't hold."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
+
+
 def show_image(
     ax: Any, image: np.ndarray, title: str | None = None, cmap: str = "gray", **options: Any
 ) -> Any:

@@ -58,7 +58,7 @@ const Atoms = (() => {
     chart.toggleAttribute("hidden", path.length < 2);
     at("chart-hint").hidden = path.length < 2;
     if (path.length < 2) return;
-    const top = Math.max(...path), n = path.length;
+    const top = Render.range(path)[1], n = path.length;
     const points = path.map((e, k) => `${(100 * k / (n - 1)).toFixed(2)} ${(40 - 36 * e / top).toFixed(2)}`);
     const now = 100 * Math.min(n - 1, Math.max(0, count() - 1)) / (n - 1);
     chart.setAttribute("viewBox", "0 0 100 41");

@@ -66,7 +66,7 @@ const Explorer = (() => {
     svg.replaceChildren();
     if (!state.outlines || !hasOutlines) return;
     const pattern = patterns[state.cls];
-    const strongest = Math.max(...pattern.coef.map(Math.abs));
+    const strongest = Render.range(pattern.coef.map(Math.abs))[1];
     pattern.coef.forEach((coef, j) => {
       if (!state.shown[state.cls][j]) return;
       const { back, x, y } = Render.placeAtom(pattern.gamma[j], state.lam);

@@ -21,8 +21,7 @@ const Gallery = (() => {
   const greys = (low, high) => (v) => { const g = Render.grey(v, low, high); return [g, g, g]; };
 
   function paintGiven(canvas, pixels) {
-    const low = Math.min(0, Math.min(...pixels)), high = Math.max(...pixels);
-    Render.paint(canvas, pixels, width, height, greys(low, high));
+    Render.paint(canvas, pixels, width, height, greys(...Render.range(pixels)));
   }
 
   // U_λ(p) with every atom, whatever is switched off on the stage.
@@ -35,7 +34,7 @@ const Gallery = (() => {
     at("compare").hidden = chosen < 0;
     if (chosen < 0) return;
     const example = data.examples[chosen], given = example.values, projected = projection(example);
-    const low = Math.min(0, Math.min(...given)), high = Math.max(...given);
+    const [low, high] = Render.range(given);
     const residual = given.map((v, i) => v - projected[i]), dark = Explorer.isDark();
     const scale = Math.max(Math.abs(low), Math.abs(high));
     Render.paint(at("given"), given, width, height, greys(low, high));

@@ -11,6 +11,17 @@ const Render = (() => {
     return { m: [right[0] - o[0], down[0] - o[0], right[1] - o[1], down[1] - o[1]], o };
   }
 
+  // The least value, or 0 if all are above, and the greatest. Math.min(...values) would put every
+  // value on the stack, which pictures of 360 × 360 exhaust.
+  function range(values) {
+    let low = 0, high = -Infinity;
+    for (const v of values) {
+      if (v < low) low = v;
+      if (v > high) high = v;
+    }
+    return [low, high];
+  }
+
   function inverse(m) {
     const d = m[0] * m[3] - m[1] * m[2];
     return [m[3] / d, -m[1] / d, -m[2] / d, m[0] / d];
@@ -120,5 +131,5 @@ const Render = (() => {
     return values;
   }
 
-  return { placeAtom, render, grey, signed, paint, unpack };
+  return { placeAtom, render, range, grey, signed, paint, unpack };
 })();

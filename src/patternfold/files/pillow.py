@@ -1,0 +1,99 @@
+"""Pictures that pillow decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from patternfold.files.raw import require_size
+
+FORMATS = ("PNG", "JPEG", "TIFF", "PPM", "BMP", "GIF")
+"""What pillow may take a file for, whatever its name; others start programs, as EPS does."""
+
+LONGEST = 2**16
+"""Most pixels along a side."""
+
+_UNPACKED = {("TIFF", "raw"), ("BMP", 0), ("PPM", None)}
+"""Formats and packings that leave every pixel in the file; pillow fills up what is missing."""
+
+_MOST_PER_BYTE = 8  # pixels, of one bit each
+
+_ORIENTATION = 0x0112
+
+
+def read_pages(path: Path) -> Iterator[np.ndarray]:
+    """Read a picture page by page: (H, W), or (H, W, channels) with colour and transparency."""
+    image_module, operations = _pillow()
+    try:
+        with image_module.open(path, formats=FORMATS) as image:
+            require_size(_count_pixels(image, path), path)
+            for page in range(getattr(image, "n_frames", 1)):
+                image.seek(page)
+                turned = image.getexif().get(_ORIENTATION, 1) != 1
+                yield _channels(operations.exif_transpose(image) if turned else image)
+    except image_module.UnidentifiedImageError as error:
+        raise ValueError("its content is not that of a picture") from error
+    except image_module.DecompressionBombError as error:
+        raise ValueError(f"it is too large ({error})") from error
+
+
+def _pillow() -> tuple[Any, Any]:
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ImportError(
+            "Reading pictures needs pillow: pip install 'patternfold[cli]'."
+        ) from error
+    return Image, ImageOps
+
+
+def _count_pixels(image: Any, path: Path) -> int:
+    """Pixels of all pages, of which none is decoded."""
+    pages = getattr(image, "n_frames", 1)
+    if image.format != "TIFF":  # others have pages of one size, and going to one may decode it
+        return pages * _count_page(image, path)
+    total = 0
+    for page in range(pages):
+        image.seek(page)
+        total += _count_page(image, path)
+    return total
+
+
+def _count_page(image: Any, path: Path) -> int:
+    """Pixels of a page; refused if its header can't be true."""
+    width, height = image.size
+    if max(width, height) > LONGEST:
+        raise ValueError(f"its size {width} × {height} has a side beyond {LONGEST} pixels")
+    packed = (image.format, image.info.get("compression")) not in _UNPACKED
+    if not packed and width * height > _MOST_PER_BYTE * path.stat().st_size:
+        raise ValueError(f"its header says {width} × {height} pixels, but the file ends earlier")
+    return width * height
+
+
+def _channels(image: Any) -> np.ndarray:
+    """Return the numbers of a picture, with colour and transparency as channels."""
+    if image.mode == "1":
+        image = image.convert("L")
+    if image.mode in ("L", "RGB") or image.mode.startswith("I;16"):
+        return _with_transparency(np.asarray(image), image.info.get("transparency"))
+    if image.mode == "I":  # 16-bit files are read as 32-bit numbers
+        values = np.asarray(image)
+        small = 0 <= values.min() and values.max() < 2**16
+        return values.astype(np.uint16) if small else values
+    if image.mode in ("F", "RGBA", "LA"):
+        return np.asarray(image)
+    transparent = "transparency" in image.info or image.mode in ("PA", "La", "RGBa")
+    return np.asarray(image.convert("RGBA" if transparent else "RGB"))
+
+
+def _with_transparency(values: np.ndarray, clear: Any) -> np.ndarray:
+    """Append a channel that is 0 where the picture has the one value declared transparent."""
+    colour = values.reshape(*values.shape[:2], -1)
+    if not isinstance(clear, (int, tuple)) or np.size(clear) != colour.shape[2]:
+        return values
+    hidden = (colour == np.asarray(clear)).all(axis=2)
+    alpha = np.where(hidden, 0, np.iinfo(values.dtype).max).astype(values.dtype)
+    return np.concatenate([colour, alpha[..., None]], axis=2)

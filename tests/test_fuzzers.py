@@ -1,0 +1,18 @@
+"""The fuzzers run, and find nothing in a few cases."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "fuzz"
+
+
+@pytest.mark.parametrize("name", ["pictures", "step_files"])
+def test_a_few_cases(name):
+    command = [sys.executable, str(FOLDER / f"{name}.py"), "--cases", "150", "--seed", "7"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "cases: 150, seed 7" in ended.stdout
+    assert "findings: 0" in ended.stdout
