@@ -51,19 +51,31 @@ class TestSelection:
         assert max(others) <= gains[best]
         assert max(others) > 0.2 * gains[best]  # the sample is no straw man
 
-    def test_signed_weights_refuse_unsound_atoms(self, rng):
+    def test_coefficients_stay_in_their_box(self, rng):
+        """Where impostors outweigh, c lies on its bound, and nothing in the box has a lower Ẽ."""
         problem, _, lam = make_problem(rng)
-        signed = problem.with_weights(np.array([1.0, 1, 1, -1, -1, -1]))
-        gammas, coefs, gains = self.search(signed, lam, rng)
-        assert np.isfinite(gammas).all()
-        assert np.isfinite(coefs).all()
-        assert (gains >= 0).all()
+        signed = problem.with_weights(np.array([1.0, 1, 1, -1, -1, -2]))
+        gammas, coefs, gains = self.search(signed, lam, rng, max_coef=0.3)
+        best = gains.argmax()
+        assert np.abs(coefs).max() <= 0.3
+        assert abs(coefs[best]) == pytest.approx(0.3)
+        w, images = signed.weights[:, None], pixels_of(problem)
 
-    def search(self, problem, lam, rng):
+        def gain(gamma, c):
+            atom = pf.Pattern([c], [gamma])
+            phi = manifold.render(atom, lam, problem.transformation, problem.grid, check=False)
+            return (w * images**2).sum() - (w * (images - phi) ** 2).sum()
+
+        np.testing.assert_allclose(gains[best], gain(gammas[best], coefs[best]), rtol=1e-9)
+        sample, c = problem.atom_box.sample(rng, 300), rng.uniform(-0.3, 0.3, 300)
+        others = [gain(*pair) for pair in zip(sample, c, strict=True)]
+        assert 0.2 * gains[best] < max(others) <= gains[best]
+
+    def search(self, problem, lam, rng, max_coef=np.inf):
         """Candidates from gathered residuals, improved on the pixels themselves."""
         where = (problem.observations, lam, problem.distance(problem.empty))
-        points = pull_back(*where)
-        nodes = gather(*where, problem.grid.pixel, half_width=1.1)
+        points = pull_back(*where)._replace(max_coef=max_coef)
+        nodes = gather(*where, problem.grid.pixel, half_width=1.1)._replace(max_coef=max_coef)
         candidates = search_atoms(nodes, problem.family, 8, rng)
         return refine_frozen(candidates, points, problem.family, problem.atom_box, 25)
 

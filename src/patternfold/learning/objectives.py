@@ -19,11 +19,9 @@ from patternfold.model.atoms import AtomFamily, evaluate_field
 from patternfold.model.manifold import warped_pixels
 from patternfold.numerics.least_squares import Model, inverse_definite
 
-SOUND = 0.2
-"""Least share of Σ |w| φ² that Σ w φ² must have: below it impostors outweigh, and c is unsound."""
-
 Points = Float[Array, " P"]
 Batch = Float[Array, "N n"]
+Scalar = Float[Array, ""] | float
 
 
 class FrozenSums(NamedTuple):
@@ -69,32 +67,37 @@ def frozen_sums(
     return jax.vmap(sums)(gamma)
 
 
-def frozen_gain(
-    along: Array, energy: Array, size: Array
-) -> tuple[Float[Array, " S"], Float[Array, " S"]]:
-    r"""Decrease of Ẽ (eq. tildeE) by the best multiple of an atom φ_γ, and that multiple.
+def frozen_gain(along: Array, energy: Array, size: Array, max_coef: Scalar) -> tuple[Array, Array]:
+    r"""Decrease of Ẽ (eq. tildeE) by the best multiple c of an atom φ_γ with |c| ≤ C; and c.
 
-    .. math:: c^* = \frac{\sum w v φ_γ}{\sum w φ_γ^2}, \qquad
-              \tilde E(0) - \tilde E(γ, c^*) = \frac{(\sum w v φ_γ)^2}{\sum w φ_γ^2}.
+    .. math:: \tilde E(0) - \tilde E(γ, c) = 2 c \sum w v φ_γ - c^2 \sum w φ_γ^2, \qquad
+              c^* = \frac{\sum w v φ_γ}{\sum w φ_γ^2} \text{ where that is a minimum within C}.
 
-    With signed weights the denominator may vanish or turn negative, where Ẽ is unbounded in c;
-    such atoms are refused: their gain is 0.
+    With signed weights Σ w φ² may vanish or turn negative: impostors outweigh, and the best c lies
+    on the bound. With weights of one sign C may be infinite. Where there is no data the gain is 0.
     """
-    sound = energy > SOUND * size + jnp.finfo(energy.dtype).tiny
-    coef = along / jnp.where(sound, energy, 1)
-    return jnp.where(sound, coef * along, 0), jnp.where(sound, coef, 0)
+    within = energy * max_coef > jnp.abs(along)
+    free = along / jnp.where(within, energy, 1)
+    # At the bound either sign does where the residual has no part along the atom.
+    bound = jnp.where(along < 0, -max_coef, max_coef)
+    some = size > jnp.finfo(size.dtype).tiny
+    coef = jnp.where(some, jnp.where(within, free, bound), 0)
+    gain = jnp.where(within, coef * along, coef * (2 * along - coef * energy))
+    return jnp.where(some, gain, 0), coef
 
 
-def frozen_model(sums: FrozenSums) -> tuple[Model, Float[Array, " S"]]:
+def frozen_model(sums: FrozenSums, max_coef: Scalar) -> tuple[Model, Float[Array, " S"]]:
     """Ẽ(γ, c*) − Ẽ(0) as a function of γ, the coefficient eliminated; and the coefficient.
 
-    Signed weights enter the gain and its slope as they are and the matrix by their size.
+    Signed weights enter the gain and its slope as they are and the matrix by their size. A
+    coefficient on its bound is held there: nothing is eliminated.
     """
-    gain, coef = frozen_gain(sums.along, sums.energy, sums.size)
+    gain, coef = frozen_gain(sums.along, sums.energy, sums.size, max_coef)
     c = coef[:, None]
     slope = c * (sums.along_slopes - c * sums.energy_slopes)
     size = (sums.size + jnp.finfo(gain.dtype).tiny)[:, None, None]
     across = sums.size_slopes[:, :, None] * sums.size_slopes[:, None, :] / size
+    across = jnp.where((jnp.abs(coef) < max_coef)[:, None, None], across, 0)
     return Model(-gain, slope, c[:, :, None] ** 2 * (sums.metric - across)), coef
 
 
