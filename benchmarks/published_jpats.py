@@ -50,6 +50,7 @@ def variants(peak: float) -> dict[str, dict[str, Any]]:
     return {
         "PATS, λ in a small region": {"alpha": 0.0, "projection": "line-search"},
         "PATS, λ over Λ": {"alpha": 0.0},
+        "PATS, no tangent refinement": {"alpha": 0.0, "tangent_refinement": False},
         "JPATS.paper()": {},
         "λ in a small region": {"projection": "local"},
         "patience 3": {"patience": 3},

@@ -101,6 +101,13 @@ class TestSelection:
         slope_measured = (model(atom + step).cost - model(atom - step).cost)[0] / 2
         np.testing.assert_allclose(-2 * slope @ step, slope_measured, rtol=2e-3)
         assert np.linalg.eigvalsh(matrix).min() > -1e-9 * np.linalg.eigvalsh(matrix).max()
+        # Tangents of a faint pattern reach no image by steps that stay near λ, and a step is
+        # taken only as far as it brings the image nearer.
+        faint = problem.distance(base.replace(1e-6 * base.coef, base.gamma))
+        atom = jnp.asarray(np.append(truth.gamma[2], 1e-6))[None]
+        energy = (weights[:, None] * pixels_of(problem) ** 2).sum()
+        found = jax.jit(tangent_model)(chunk, lam, atom, faint).cost[0]
+        np.testing.assert_allclose(found, energy, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMATIONS))

@@ -112,7 +112,8 @@ def stages(
     problem: JointProblem, settings: JointSettings, state: JointState, margins: Margins
 ) -> Iterator[tuple[JointState, str]]:
     """Yield every better state, with the name of the stage that has found it."""
-    for selected in iterations(problem, settings, state, margins):
+    # A class that was learned alone may have ended before it had all its atoms; so be it.
+    for selected in iterations(problem, settings, state, margins) if settings.n_joint else ():
         state = selected
         yield state, "joint selection"
     for tuned in tune(problem, state, settings.alpha, settings.alone.effort, settings.n_tuning):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.learning.distance import Distance
@@ -18,6 +19,10 @@ from patternfold.learning.observations import Chunk
 from patternfold.model.atoms import AtomFamily, evaluate_field
 from patternfold.model.manifold import warped_pixels
 from patternfold.numerics.least_squares import Model, inverse_definite
+
+TANGENT_REACH = 0.1
+"""Longest step along a tangent, as a share of the width of Λ. Without a limit Ê is lowest for faint
+atoms, whose tangents reach any image by steps far out of Λ, where they tell nothing of M(p)."""
 
 Points = Float[Array, " P"]
 Batch = Float[Array, "N n"]
@@ -110,8 +115,9 @@ def tangent_model(
               z_i^* = (T_i^T T_i)^{-1} T_i^T w_i
 
     ``base`` is the distance to p_{j-1}; w_i = u_i − U_λi(p_{j-1}) − c U_λi(φ_γ), and T_i are the
-    tangents of the new pattern. Since z* minimises ‖w − T z‖, it counts as constant in the slope
-    −½∂Ê; the matrix is that of Gauss-Newton with z eliminated, weights taken by their size.
+    tangents of the new pattern. Steps z* are shortened to `TANGENT_REACH`. Since z* minimises
+    ‖w − T z‖, it counts as constant in the slope −½∂Ê; the matrix is that of Gauss-Newton with z
+    eliminated, weights taken by their size.
     """
     family, x, y = base.transformation, base.x, base.y
     warped = warped_pixels(family, lam, x, y)
@@ -125,7 +131,7 @@ def tangent_model(
     vectors = along_x[:, None] * dx + along_y[:, None] * dy
     w = roots * (v - c * phi)
     inverse = _inverse_of_gram(jnp.einsum("ikn,iln->ikl", vectors, vectors))
-    z = jnp.einsum("ikl,iln,in->ik", inverse, vectors, w)
+    z = _within_reach(jnp.einsum("ikl,iln,in->ik", inverse, vectors, w), family.parameters.width)
     # T z is the slope of the pattern along a field of displacements (X, Y).
     along = jnp.einsum("ik,ikn->in", z, dx), jnp.einsum("ik,ikn->in", z, dy)
 
@@ -145,6 +151,12 @@ def tangent_model(
         "i,iak,ikl,ibl->ab", size, across, inverse, across
     )
     return Model((weights * (e**2).sum(axis=1)).sum()[None], slope[None], matrix[None])
+
+
+def _within_reach(z: Float[Array, "N d"], width: np.ndarray) -> Float[Array, "N d"]:
+    """Shorten steps along the tangents that leave where these stand for the manifold."""
+    share = jnp.abs(z) / (TANGENT_REACH * width).astype(z.dtype)[None]
+    return z / jnp.maximum(share.max(axis=1, keepdims=True), 1)
 
 
 def _inverse_of_gram(gram: Float[Array, "N d d"]) -> Float[Array, "N d d"]:
