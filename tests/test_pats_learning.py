@@ -80,7 +80,7 @@ class TestSelection:
         return refine_frozen(candidates, points, problem.family, problem.atom_box, 25)
 
     def test_tangent_error_and_slope(self, rng):
-        problem, truth, lam = make_problem(rng)
+        problem, truth, lam = make_problem(rng, n_atoms=3)
         weights = np.array([1.0, 2.0, 0.5, 1.0, 1.5, 0.25])
         (chunk,) = problem.with_weights(weights).observations.chunks
         base = truth.take([0, 1])
@@ -89,9 +89,9 @@ class TestSelection:
         def model(atom):
             return jax.jit(tangent_model)(chunk, lam, atom[None], distance)
 
-        atom = jnp.asarray(np.append(truth.gamma[2] + 0.03, 0.8))
+        atom = jnp.asarray(np.append(truth.gamma[2] + 0.03, 0.9 * truth.coef[2]))
         (error,), (slope,), (matrix,) = model(atom)[:3]
-        pattern = base.add_atom(0.8, np.asarray(atom[:-1]))
+        pattern = base.add_atom(float(atom[-1]), np.asarray(atom[:-1]))
         distances, _ = manifold.tangent_distance(
             pattern, pixels_of(problem), lam, problem.transformation, SHAPE
         )
