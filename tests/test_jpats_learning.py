@@ -9,6 +9,7 @@ from scipy import optimize
 
 import patternfold as pf
 from patternfold import datasets
+from patternfold.learning.acceptance import by_class, must_fall, must_not_rise, no_worse
 from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.joint import JointProblem, cross_project, frozen_squares
 from patternfold.learning.jpats import JointSettings, iterations, signed_problem
@@ -16,7 +17,9 @@ from patternfold.learning.observations import Observations
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.refit.tuning import SmoothError, tune
 from patternfold.learning.schedules import (
+    BetaSchedule,
     ConstantAlpha,
+    ConstantBeta,
     SigmoidAlpha,
     fit_beta,
     sigmoid_slopes,
@@ -64,6 +67,18 @@ def test_cross_projections_are_no_worse_than_frozen(joint):
     assert (again.squares <= state.squares * (1 + 1e-4)).all()
 
 
+def test_cross_projections_forget_a_wrong_start(joint):
+    """Known λ^{m,r} in a wrong place are left behind where Λ is searched, and only there."""
+    problem, state = joint
+    wrong = np.zeros_like(state.lam)
+    wrong[..., 0] = state.lam[..., 0] + np.pi
+    near = cross_project(problem, state.patterns, LEARNING, wrong)
+    found = cross_project(problem, state.patterns, LEARNING, wrong, everywhere=True)
+    assert near.squares.mean() > 1.1 * state.squares.mean()
+    # The search has a few candidates only: most images end where they did without the start.
+    assert found.squares.mean() < 1.02 * state.squares.mean()
+
+
 def test_alpha_schedules():
     alpha = SigmoidAlpha()
     values = [alpha(j) for j in range(1, 30)]
@@ -72,6 +87,8 @@ def test_alpha_schedules():
     assert values[-1] == pytest.approx(10)
     assert alpha(6) == pytest.approx(5.25)
     assert ConstantAlpha(2.0)(7) == 2.0
+    assert alpha(6, 0.1) == alpha(6)
+    assert SigmoidAlpha(relative=True)(6, 0.1) == pytest.approx(0.525)
 
 
 def test_beta_is_the_logistic_fit(rng):
@@ -80,6 +97,8 @@ def test_beta_is_the_logistic_fit(rng):
     assert fit_beta(f, wrong) == pytest.approx(3.0, rel=0.1)
     # Where f tells without fail, the fit is held back.
     assert fit_beta(f, f > 0) < 500
+    assert BetaSchedule(fit_beta, first=3.0).start(0.5) == 6.0
+    assert ConstantBeta(7.0).start(0.5) == ConstantBeta(7.0)(f, wrong) == 7.0
 
 
 def test_eta_is_the_derivative_of_the_sigmoid(rng):
@@ -106,11 +125,53 @@ def test_signed_weights(joint):
 def test_iterations_never_raise_the_classification_error(joint):
     problem, state = joint
     alone = Settings(n_atoms=4, refit=None, projection="local")
-    settings = JointSettings(alone, (4, 4), n_joint=2)
-    errors = [state.errors(problem)]
-    errors += [s.errors(problem) for s in iterations(problem, settings, state)]
+    settings = JointSettings(alone, (4, 4), n_joint=2, max_coef=0.7)
+    margins = state.margins(problem.labels)
+    states = [state, *iterations(problem, settings, state, margins)]
+    errors = [s.errors(problem) for s in states]
     assert len(errors) > 1
     assert all(b[0] <= a[0] for a, b in itertools.pairwise(errors))
+    assert max(np.abs(p.coef[2:]).max() for p in states[-1].patterns) <= 0.7
+
+
+def test_rejection_goes_on_with_the_next_alpha(joint):
+    """Selection is tried as often as patience says, each time with a later α; then it ends."""
+    problem, state = joint
+    seen = []
+
+    def alpha(j, scale):
+        seen.append(j)
+        return 0.1 * j
+
+    alone = Settings(n_atoms=4, refit=None, projection="local", tangent_refinement=False)
+    settings = JointSettings(
+        alone, (4, 4), alpha=alpha, acceptance=lambda problem, state, new: None, patience=4
+    )
+    assert not list(iterations(problem, settings, state, state.margins(problem.labels)))
+    assert seen == [1, 2, 3, 4]
+
+
+def test_acceptance_by_hand(joint):
+    problem, state = joint
+    # One image of the first class is misclassified, then none, as the first manifold comes nearer;
+    # the second one draws away from its own images.
+    before = np.array([[3.0, 2.0]] + [[1.0, 2.0]] * 11 + [[3.0, 1.0]] * 12)
+    after = np.array([[1.0, 2.0]] * 12 + [[3.0, 4.0]] * 12)
+    moved = tuple(p.replace(1.1 * p.coef, p.gamma) for p in state.patterns)
+    old, new = replace(state, squares=before), replace(state, patterns=moved, squares=after)
+    for rule in (must_fall, must_not_rise, no_worse):
+        assert rule(problem, old, new) is None
+    best = by_class(problem, old, new)
+    assert best is not None
+    assert best.patterns == (moved[0], old.patterns[1])
+    assert best.errors(problem) == (0.0, 24.0)
+    assert by_class(problem, best, replace(best)) is None
+    assert must_fall(problem, old, best) is must_not_rise(problem, old, best) is best
+    closer = replace(best, squares=0.9 * best.squares)
+    assert must_fall(problem, best, closer) is None
+    assert must_not_rise(problem, closer, best) is best
+    assert no_worse(problem, best, closer) is closer
+    assert no_worse(problem, closer, best) is None
 
 
 def test_joint_correction_lowers_the_smooth_error(joint):

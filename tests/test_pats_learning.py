@@ -51,24 +51,36 @@ class TestSelection:
         assert max(others) <= gains[best]
         assert max(others) > 0.2 * gains[best]  # the sample is no straw man
 
-    def test_signed_weights_refuse_unsound_atoms(self, rng):
+    def test_coefficients_stay_in_their_box(self, rng):
+        """Where impostors outweigh, c lies on its bound, and nothing in the box has a lower Ẽ."""
         problem, _, lam = make_problem(rng)
-        signed = problem.with_weights(np.array([1.0, 1, 1, -1, -1, -1]))
-        gammas, coefs, gains = self.search(signed, lam, rng)
-        assert np.isfinite(gammas).all()
-        assert np.isfinite(coefs).all()
-        assert (gains >= 0).all()
+        signed = problem.with_weights(np.array([1.0, 1, 1, -1, -1, -2]))
+        gammas, coefs, gains = self.search(signed, lam, rng, max_coef=0.3)
+        best = gains.argmax()
+        assert np.abs(coefs).max() <= 0.3
+        assert abs(coefs[best]) == pytest.approx(0.3)
+        w, images = signed.weights[:, None], pixels_of(problem)
 
-    def search(self, problem, lam, rng):
+        def gain(gamma, c):
+            atom = pf.Pattern([c], [gamma])
+            phi = manifold.render(atom, lam, problem.transformation, problem.grid, check=False)
+            return (w * images**2).sum() - (w * (images - phi) ** 2).sum()
+
+        np.testing.assert_allclose(gains[best], gain(gammas[best], coefs[best]), rtol=1e-9)
+        sample, c = problem.atom_box.sample(rng, 300), rng.uniform(-0.3, 0.3, 300)
+        others = [gain(*pair) for pair in zip(sample, c, strict=True)]
+        assert 0.2 * gains[best] < max(others) <= gains[best]
+
+    def search(self, problem, lam, rng, max_coef=np.inf):
         """Candidates from gathered residuals, improved on the pixels themselves."""
         where = (problem.observations, lam, problem.distance(problem.empty))
-        points = pull_back(*where)
-        nodes = gather(*where, problem.grid.pixel, half_width=1.1)
+        points = pull_back(*where)._replace(max_coef=max_coef)
+        nodes = gather(*where, problem.grid.pixel, half_width=1.1)._replace(max_coef=max_coef)
         candidates = search_atoms(nodes, problem.family, 8, rng)
         return refine_frozen(candidates, points, problem.family, problem.atom_box, 25)
 
     def test_tangent_error_and_slope(self, rng):
-        problem, truth, lam = make_problem(rng)
+        problem, truth, lam = make_problem(rng, n_atoms=3)
         weights = np.array([1.0, 2.0, 0.5, 1.0, 1.5, 0.25])
         (chunk,) = problem.with_weights(weights).observations.chunks
         base = truth.take([0, 1])
@@ -77,9 +89,9 @@ class TestSelection:
         def model(atom):
             return jax.jit(tangent_model)(chunk, lam, atom[None], distance)
 
-        atom = jnp.asarray(np.append(truth.gamma[2] + 0.03, 0.8))
+        atom = jnp.asarray(np.append(truth.gamma[2] + 0.03, 0.9 * truth.coef[2]))
         (error,), (slope,), (matrix,) = model(atom)[:3]
-        pattern = base.add_atom(0.8, np.asarray(atom[:-1]))
+        pattern = base.add_atom(float(atom[-1]), np.asarray(atom[:-1]))
         distances, _ = manifold.tangent_distance(
             pattern, pixels_of(problem), lam, problem.transformation, SHAPE
         )
@@ -89,6 +101,13 @@ class TestSelection:
         slope_measured = (model(atom + step).cost - model(atom - step).cost)[0] / 2
         np.testing.assert_allclose(-2 * slope @ step, slope_measured, rtol=2e-3)
         assert np.linalg.eigvalsh(matrix).min() > -1e-9 * np.linalg.eigvalsh(matrix).max()
+        # Tangents of a faint pattern reach no image by steps that stay near λ, and a step is
+        # taken only as far as it brings the image nearer.
+        faint = problem.distance(base.replace(1e-6 * base.coef, base.gamma))
+        atom = jnp.asarray(np.append(truth.gamma[2], 1e-6))[None]
+        energy = (weights[:, None] * pixels_of(problem) ** 2).sum()
+        found = jax.jit(tangent_model)(chunk, lam, atom, faint).cost[0]
+        np.testing.assert_allclose(found, energy, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMATIONS))

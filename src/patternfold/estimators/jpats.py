@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from patternfold._validation import unknown_name
+from patternfold._validation import lookup, unknown_name
 from patternfold.estimators.images import (
     ImageEstimator,
     as_targets,
@@ -30,6 +30,7 @@ from patternfold.estimators.options import (
     make_settings,
 )
 from patternfold.estimators.pats import PATS
+from patternfold.learning.acceptance import ACCEPTANCES
 from patternfold.learning.effort import Effort
 from patternfold.learning.fitted import fitted_manifolds
 from patternfold.learning.joint import JointProblem
@@ -43,6 +44,7 @@ from patternfold.learning.schedules import (
     AlphaSchedule,
     BetaSchedule,
     ConstantAlpha,
+    ConstantBeta,
     SigmoidAlpha,
     fit_beta,
 )
@@ -56,6 +58,12 @@ from patternfold.numerics.precision import precision
 
 REJECTED_SHARE = 0.025
 """Share of the training images that a calibrated threshold takes for outliers."""
+
+PEAK_SHARE = 0.5
+"""Share of the brightest pixel that an atom may reach which is selected jointly."""
+
+RELATIVE_ALPHA = SigmoidAlpha(0.1, 2.0, relative=True)
+"""α that does not depend on the scale of the images; it grows twentyfold, as in the paper."""
 
 
 class JPATS(ClassifierMixin, ImageEstimator):
@@ -83,9 +91,14 @@ class JPATS(ClassifierMixin, ImageEstimator):
     n_joint : int, optional
         How many atoms of each class are selected jointly, the last ones; by default 1, or all of
         them if some class has only one.
-    alpha : float or callable, optional
+    max_coef : float or "auto", default="auto"
+        C: atoms that are selected jointly have ``|c|`` of at most this. Where images of other
+        classes outweigh, the error has no minimum without a bound. By default so much that an
+        atom reaches half the brightest pixel of an image, on average.
+    alpha : float, callable or "auto", optional
         α, or a function of the iteration 1, 2, ...; by default from 0.5 to 10 along a sigmoid. With
-        0 every class is learned alone, as by `PATS`.
+        "auto" it is in units of the mean ``|f|``, from 0.1 to 2, and does not depend on the scale
+        of the images. With 0 every class is learned alone, as by `PATS`.
     beta : float or callable, optional
         β of the sigmoid, or a function of f before and I after an iteration; by default a
         logistic fit.
@@ -93,8 +106,12 @@ class JPATS(ClassifierMixin, ImageEstimator):
         How often atoms are chosen within an iteration, each time around new base values f_0.
     significance : float, default=0.01
         An atom joins if its coefficient is at least this share of the largest one.
+    acceptance : {"tie", "fall", "no-rise", "by-class"}, default="tie"
+        When the updates of an iteration stand: if fewer images are misclassified, or as many with
+        a lower approximation error; only if fewer are; if no more are; or those of the classes
+        that together leave the fewest.
     patience : int, default=2
-        Rejected iterations in a row before joint selection ends.
+        Rejected iterations in a row before joint selection ends; each has another α and β.
     n_tuning : int, default=30
         Most steps of the joint correction at the end.
     outlier_threshold : float or "calibrate", optional
@@ -168,10 +185,12 @@ class JPATS(ClassifierMixin, ImageEstimator):
         n_starts: int = 1,
         n_exchanges: int = 0,
         n_joint: int | None = None,
-        alpha: float | Callable[[int], float] | None = None,
+        max_coef: float | str = "auto",
+        alpha: float | str | Callable[[int], float] | None = None,
         beta: float | Callable[[np.ndarray, np.ndarray], float] | None = None,
         n_base_updates: int = 1,
         significance: float = 0.01,
+        acceptance: str = "tie",
         patience: int = 2,
         n_tuning: int = 30,
         outlier_threshold: float | str | None = None,
@@ -195,10 +214,12 @@ class JPATS(ClassifierMixin, ImageEstimator):
         self.n_starts = n_starts
         self.n_exchanges = n_exchanges
         self.n_joint = n_joint
+        self.max_coef = max_coef
         self.alpha = alpha
         self.beta = beta
         self.n_base_updates = n_base_updates
         self.significance = significance
+        self.acceptance = acceptance
         self.patience = patience
         self.n_tuning = n_tuning
         self.outlier_threshold = outlier_threshold
@@ -210,12 +231,16 @@ class JPATS(ClassifierMixin, ImageEstimator):
 
     @classmethod
     def paper(cls, n_atoms: int | Mapping[Any, int] = 12, **options: Any) -> JPATS:
-        """Return an estimator with the published algorithm: all atoms jointly, none revisited."""
+        """Return an estimator with the published algorithm: all atoms jointly, none revisited.
+
+        All λ are searched over the whole box after each iteration, and α does not depend on the
+        scale of the images; where the paper leaves a choice, docs/claims says what was tried.
+        """
         alone = PATS.paper().get_params()
-        names = ("solver", "refit", "projection", "n_starts", "n_exchanges")
+        names = ("solver", "refit", "n_starts", "n_exchanges")
         settings: dict[str, Any] = {name: alone[name] for name in names}
         most = max(n_atoms.values()) if isinstance(n_atoms, Mapping) else n_atoms
-        settings |= {"n_joint": most, "n_tuning": 0}
+        settings |= {"n_joint": most, "n_tuning": 0, "alpha": "auto", "patience": 10}
         return cls(n_atoms, **(settings | options))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JPATS:
@@ -238,6 +263,8 @@ class JPATS(ClassifierMixin, ImageEstimator):
         settings = self._settings(seed)
         with precision(rows.dtype):
             problem, inverse = self._problem(rows, labels, weights)
+            if self.max_coef == "auto":
+                settings = replace(settings, max_coef=PEAK_SHARE * problem.all.peak_coef)
             learned = learn_jointly(problem, settings, self.reference, make_callback(self))
         self._store(learned, problem, inverse)
         return self
@@ -282,8 +309,13 @@ class JPATS(ClassifierMixin, ImageEstimator):
         check_counts(self, least | ({} if self.n_joint is None else {"n_joint": 0}))
         for name in ("alpha", "beta"):
             value = getattr(self, name)
-            if value is not None and not callable(value) and not value >= 0:
-                raise ValueError(f"{name}={value!r} must not be negative.")
+            if value is None or callable(value) or (name, value) == ("alpha", "auto"):
+                continue
+            if isinstance(value, str) or not value >= 0:
+                raise ValueError(f"{name}={value!r} must be a number that is not negative.")
+        if self.max_coef != "auto" and (isinstance(self.max_coef, str) or not self.max_coef > 0):
+            raise ValueError(f"max_coef={self.max_coef!r} must be a number above 0 or 'auto'.")
+        lookup("acceptance", self.acceptance, ACCEPTANCES)
         threshold = self.outlier_threshold
         if isinstance(threshold, str) and threshold != "calibrate":
             raise ValueError(f"outlier_threshold={threshold!r} must be a number or 'calibrate'.")
@@ -319,8 +351,10 @@ class JPATS(ClassifierMixin, ImageEstimator):
             n_joint=int(n_joint),
             n_base_updates=int(self.n_base_updates),
             significance=self.significance,
+            acceptance=ACCEPTANCES[self.acceptance],
             patience=int(self.patience),
             n_tuning=int(self.n_tuning),
+            max_coef=1.0 if isinstance(self.max_coef, str) else float(self.max_coef),
             alpha=_alpha(self.alpha),
             beta=_beta(self.beta),
         )
@@ -371,12 +405,16 @@ def _is_zero(alpha: Any) -> bool:
 def _alpha(alpha: Any) -> AlphaSchedule:
     if alpha is None:
         return SigmoidAlpha()
-    schedule: Any = alpha if callable(alpha) else ConstantAlpha(float(alpha))
-    return schedule
+    if isinstance(alpha, str):
+        return RELATIVE_ALPHA
+    if isinstance(alpha, SigmoidAlpha):
+        return alpha
+    function: Any = alpha
+    return (lambda j, scale: function(j)) if callable(alpha) else ConstantAlpha(float(alpha))
 
 
-def _beta(beta: Any) -> BetaSchedule:
-    if beta is None:
-        return fit_beta
-    schedule: Any = beta if callable(beta) else lambda f, wrong: float(beta)
-    return schedule
+def _beta(beta: Any) -> BetaSchedule | ConstantBeta:
+    if beta is None or isinstance(beta, BetaSchedule):
+        return beta or BetaSchedule(fit_beta)
+    rule: Any = beta
+    return BetaSchedule(rule) if callable(beta) else ConstantBeta(float(beta))

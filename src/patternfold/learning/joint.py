@@ -87,6 +87,15 @@ class JointState:
         own, nearest = self.squares[rows, labels], others[rows, rival]
         return Margins(rival, own - nearest, own >= nearest)
 
+    def with_classes(self, other: JointState, chosen: np.ndarray) -> JointState:
+        """The same with the patterns of some classes, and all that concerns them, of another."""
+        pairs = zip(chosen, other.patterns, self.patterns, strict=True)
+        return JointState(
+            tuple(new if take else old for take, new, old in pairs),
+            np.where(chosen[None, :, None], other.lam, self.lam),
+            np.where(chosen[None], other.squares, self.squares),
+        )
+
     def errors(self, problem: JointProblem) -> tuple[float, float]:
         """E_c, weighted, and E_a."""
         weights, labels = problem.all.weights, problem.labels
@@ -99,10 +108,11 @@ def cross_project(
     patterns: tuple[Pattern, ...],
     effort: Effort,
     lam: np.ndarray | None = None,
+    everywhere: bool = False,
 ) -> JointState:
-    """Project every image on every manifold, from known λ^{m,r} or, where None, over the box.
+    """Project every image on every manifold, near known λ^{m,r} or over all of Λ.
 
-    Known λ are kept where nothing better is found.
+    Known λ are kept where nothing better is found; where there are none, Λ is searched.
     """
     whole = problem.all
     found = locate(
@@ -111,7 +121,7 @@ def cross_project(
         whole.transformation,
         effort,
         lam,
-        everywhere=lam is None,
+        everywhere=everywhere or lam is None,
         describe=False,
     )
     return JointState(patterns, found.lam, found.square.astype(np.float64))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from patternfold.learning.acceptance import Acceptance, no_worse
 from patternfold.learning.joint import (
     JointProblem,
     JointState,
@@ -22,10 +23,11 @@ from patternfold.learning.refit.tuning import tune
 from patternfold.learning.schedules import (
     AlphaSchedule,
     BetaSchedule,
+    ConstantBeta,
     SigmoidAlpha,
     fit_beta,
+    margin_scale,
     sigmoid_slopes,
-    usual_beta,
 )
 from patternfold.learning.start import reference_patterns, run
 from patternfold.learning.state import Callback, Reporter, State
@@ -39,12 +41,24 @@ class JointSettings:
     alone: Settings
     n_atoms: tuple[int, ...]
     n_joint: int = 4
+    max_coef: float = 1.0
     alpha: AlphaSchedule = field(default_factory=SigmoidAlpha)
-    beta: BetaSchedule = fit_beta
+    beta: BetaSchedule | ConstantBeta = field(default_factory=lambda: BetaSchedule(fit_beta))
     n_base_updates: int = 1
     significance: float = 0.01
+    acceptance: Acceptance = no_worse
     patience: int = 3
     n_tuning: int = 30
+
+    @property
+    def jointly(self) -> Settings:
+        """How an atom is selected with signed weights: c has its box."""
+        return replace(self.alone, max_coef=self.max_coef)
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether λ^{m,r} are searched over all of Λ after each iteration."""
+        return self.alone.projection == "global"
 
 
 class Errors(NamedTuple):
@@ -74,11 +88,11 @@ def learn_jointly(
     """
     report = Reporter(callback, len(problem.labels), max(settings.n_atoms))
     with threadpool_limits(limits=1, user_api="blas"):
-        state = first_state(problem, settings, reference, callback)
+        state, margins = first_state(problem, settings, reference, callback)
         path = [Errors(*state.errors(problem))]
         reason = "the number of atoms was reached"
         try:
-            for new, stage in stages(problem, settings, state):
+            for new, stage in stages(problem, settings, state, margins):
                 state = new
                 path.append(Errors(*state.errors(problem)))
                 if _tell(report, problem, state, path[-1], stage):
@@ -95,10 +109,11 @@ def learn_jointly(
 
 
 def stages(
-    problem: JointProblem, settings: JointSettings, state: JointState
+    problem: JointProblem, settings: JointSettings, state: JointState, margins: Margins
 ) -> Iterator[tuple[JointState, str]]:
     """Yield every better state, with the name of the stage that has found it."""
-    for selected in iterations(problem, settings, state):
+    # A class that was learned alone may have ended before it had all its atoms; so be it.
+    for selected in iterations(problem, settings, state, margins) if settings.n_joint else ():
         state = selected
         yield state, "joint selection"
     for tuned in tune(problem, state, settings.alpha, settings.alone.effort, settings.n_tuning):
@@ -110,11 +125,12 @@ def first_state(
     settings: JointSettings,
     reference: str,
     callback: Callback | None,
-) -> JointState:
+) -> tuple[JointState, Margins]:
     """Learn the first atoms of each class alone, and project every image on every manifold.
 
     Without such atoms the first λ_i^{m,r} come from reference patterns Ψ^m and p_0^m = 0: lines 3
-    to 5 of Algorithm 2.
+    to 5 of Algorithm 2. So do the first r_i^m and f_0: to manifolds of nothing all images are
+    equally far.
     """
     patterns, references = [], []
     for m, own in enumerate(problem.classes):
@@ -125,44 +141,49 @@ def first_state(
             references.append(reference_patterns(own, replace(alone, n_starts=1), reference)[0])
     if references and patterns:
         raise ValueError("n_joint must be below n_atoms of every class, or of none.")
+    found = cross_project(problem, tuple(patterns or references), settings.alone.effort)
+    margins = found.margins(problem.labels)
     if patterns:
-        return cross_project(problem, tuple(patterns), settings.alone.effort)
-    lam = cross_project(problem, tuple(references), settings.alone.effort).lam
+        return found, margins
     empty = (problem.all.empty,) * problem.n_classes
-    return JointState(empty, lam, frozen_squares(problem, empty, lam))
+    return JointState(empty, found.lam, frozen_squares(problem, empty, found.lam)), margins
 
 
 def iterations(
-    problem: JointProblem, settings: JointSettings, state: JointState
+    problem: JointProblem, settings: JointSettings, state: JointState, margins: Margins
 ) -> Iterator[JointState]:
     """Yield each accepted state: the repeat loop of Algorithm 2.
 
-    The updates stand if fewer images are misclassified, or as many with a lower error E_a; after
-    ``patience`` rejections in a row there is no further iteration.
+    ``margins`` are those before the first iteration. Where the updates are rejected, atoms are
+    selected anew with the next α and β; ``patience`` rejections in a row tell that E_c has
+    converged.
     """
     rng = np.random.default_rng(settings.alone.seed)
-    labels = problem.labels
-    beta, rejected, j = usual_beta(state.margins(labels).f, state.own_squares(labels)), 0, 0
+    labels, effort = problem.labels, settings.alone.effort
+    scale, rejected, j = margin_scale(margins.f, state.own_squares(labels)), 0, 0
+    beta = settings.beta.start(scale)
     while rejected < settings.patience and _room(settings, state):
         j += 1
-        alpha, margins = settings.alpha(j), state.margins(labels)
-        patterns = select_jointly(problem, settings, state, alpha, beta, rng)
-        if patterns == state.patterns:
-            break
-        new = cross_project(problem, patterns, settings.alone.effort, state.lam)
+        alpha = settings.alpha(j, scale)
+        patterns = select_jointly(problem, settings, state, margins, alpha, beta, rng)
+        new, accepted = state, None
+        if patterns != state.patterns:
+            new = cross_project(problem, patterns, effort, state.lam, settings.everywhere)
+            accepted = settings.acceptance(problem, state, new)
         if margins.f.any():
             beta = settings.beta(margins.f, new.margins(labels).wrong)
-        if new.errors(problem) < state.errors(problem):
-            state, rejected = new, 0
+        rejected = rejected + 1 if accepted is None else 0
+        if accepted is not None:
+            state, margins = accepted, accepted.margins(labels)
+            scale = margin_scale(margins.f, state.own_squares(labels))
             yield state
-        else:
-            rejected += 1
 
 
 def select_jointly(
     problem: JointProblem,
     settings: JointSettings,
     state: JointState,
+    margins: Margins,
     alpha: float,
     beta: float,
     rng: np.random.Generator,
@@ -173,7 +194,6 @@ def select_jointly(
     jointly is minimising them class by class. The base values f_0 are refreshed as often as
     ``n_base_updates`` says.
     """
-    margins = state.margins(problem.labels)
     f, patterns = margins.f, state.patterns
     for _ in range(settings.n_base_updates):
         eta = sigmoid_slopes(f, beta)
@@ -202,9 +222,9 @@ def _with_atom(
         return pattern
     signed, lam = signed_problem(problem, state, m, margins, pull)
     here = State(pattern, lam, 0.0)
-    gamma, coef = select_atom(signed, settings.alone, here, rng)
+    gamma, coef = select_atom(signed, settings.jointly, here, rng)
     if settings.alone.tangent_refinement and coef:
-        gamma, coef = refine_atom(signed, settings.alone, here, gamma, coef)
+        gamma, coef = refine_atom(signed, settings.jointly, here, gamma, coef)
     largest = np.abs(pattern.coef).max(initial=0.0)
     if not coef or abs(coef) < settings.significance * largest:
         return pattern

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.learning.distance import Distance
@@ -19,11 +20,13 @@ from patternfold.model.atoms import AtomFamily, evaluate_field
 from patternfold.model.manifold import warped_pixels
 from patternfold.numerics.least_squares import Model, inverse_definite
 
-SOUND = 0.2
-"""Least share of Σ |w| φ² that Σ w φ² must have: below it impostors outweigh, and c is unsound."""
+TANGENT_REACH = 0.1
+"""Longest step along a tangent, as a share of the width of Λ. Without a limit Ê is lowest for faint
+atoms, whose tangents reach any image by steps far out of Λ, where they tell nothing of M(p)."""
 
 Points = Float[Array, " P"]
 Batch = Float[Array, "N n"]
+Scalar = Float[Array, ""] | float
 
 
 class FrozenSums(NamedTuple):
@@ -69,32 +72,37 @@ def frozen_sums(
     return jax.vmap(sums)(gamma)
 
 
-def frozen_gain(
-    along: Array, energy: Array, size: Array
-) -> tuple[Float[Array, " S"], Float[Array, " S"]]:
-    r"""Decrease of Ẽ (eq. tildeE) by the best multiple of an atom φ_γ, and that multiple.
+def frozen_gain(along: Array, energy: Array, size: Array, max_coef: Scalar) -> tuple[Array, Array]:
+    r"""Decrease of Ẽ (eq. tildeE) by the best multiple c of an atom φ_γ with |c| ≤ C; and c.
 
-    .. math:: c^* = \frac{\sum w v φ_γ}{\sum w φ_γ^2}, \qquad
-              \tilde E(0) - \tilde E(γ, c^*) = \frac{(\sum w v φ_γ)^2}{\sum w φ_γ^2}.
+    .. math:: \tilde E(0) - \tilde E(γ, c) = 2 c \sum w v φ_γ - c^2 \sum w φ_γ^2, \qquad
+              c^* = \frac{\sum w v φ_γ}{\sum w φ_γ^2} \text{ where that is a minimum within C}.
 
-    With signed weights the denominator may vanish or turn negative, where Ẽ is unbounded in c;
-    such atoms are refused: their gain is 0.
+    With signed weights Σ w φ² may vanish or turn negative: impostors outweigh, and the best c lies
+    on the bound. With weights of one sign C may be infinite. Where there is no data the gain is 0.
     """
-    sound = energy > SOUND * size + jnp.finfo(energy.dtype).tiny
-    coef = along / jnp.where(sound, energy, 1)
-    return jnp.where(sound, coef * along, 0), jnp.where(sound, coef, 0)
+    within = energy * max_coef > jnp.abs(along)
+    free = along / jnp.where(within, energy, 1)
+    # At the bound either sign does where the residual has no part along the atom.
+    bound = jnp.where(along < 0, -max_coef, max_coef)
+    some = size > jnp.finfo(size.dtype).tiny
+    coef = jnp.where(some, jnp.where(within, free, bound), 0)
+    gain = jnp.where(within, coef * along, coef * (2 * along - coef * energy))
+    return jnp.where(some, gain, 0), coef
 
 
-def frozen_model(sums: FrozenSums) -> tuple[Model, Float[Array, " S"]]:
+def frozen_model(sums: FrozenSums, max_coef: Scalar) -> tuple[Model, Float[Array, " S"]]:
     """Ẽ(γ, c*) − Ẽ(0) as a function of γ, the coefficient eliminated; and the coefficient.
 
-    Signed weights enter the gain and its slope as they are and the matrix by their size.
+    Signed weights enter the gain and its slope as they are and the matrix by their size. A
+    coefficient on its bound is held there: nothing is eliminated.
     """
-    gain, coef = frozen_gain(sums.along, sums.energy, sums.size)
+    gain, coef = frozen_gain(sums.along, sums.energy, sums.size, max_coef)
     c = coef[:, None]
     slope = c * (sums.along_slopes - c * sums.energy_slopes)
     size = (sums.size + jnp.finfo(gain.dtype).tiny)[:, None, None]
     across = sums.size_slopes[:, :, None] * sums.size_slopes[:, None, :] / size
+    across = jnp.where((jnp.abs(coef) < max_coef)[:, None, None], across, 0)
     return Model(-gain, slope, c[:, :, None] ** 2 * (sums.metric - across)), coef
 
 
@@ -107,8 +115,9 @@ def tangent_model(
               z_i^* = (T_i^T T_i)^{-1} T_i^T w_i
 
     ``base`` is the distance to p_{j-1}; w_i = u_i − U_λi(p_{j-1}) − c U_λi(φ_γ), and T_i are the
-    tangents of the new pattern. Since z* minimises ‖w − T z‖, it counts as constant in the slope
-    −½∂Ê; the matrix is that of Gauss-Newton with z eliminated, weights taken by their size.
+    tangents of the new pattern. Steps z* are shortened to `TANGENT_REACH`. Since z* minimises
+    ‖w − T z‖, it counts as constant in the slope −½∂Ê; the matrix is that of Gauss-Newton with z
+    eliminated, weights taken by their size.
     """
     family, x, y = base.transformation, base.x, base.y
     warped = warped_pixels(family, lam, x, y)
@@ -122,7 +131,7 @@ def tangent_model(
     vectors = along_x[:, None] * dx + along_y[:, None] * dy
     w = roots * (v - c * phi)
     inverse = _inverse_of_gram(jnp.einsum("ikn,iln->ikl", vectors, vectors))
-    z = jnp.einsum("ikl,iln,in->ik", inverse, vectors, w)
+    z = _within_reach(jnp.einsum("ikl,iln,in->ik", inverse, vectors, w), family.parameters.width)
     # T z is the slope of the pattern along a field of displacements (X, Y).
     along = jnp.einsum("ik,ikn->in", z, dx), jnp.einsum("ik,ikn->in", z, dy)
 
@@ -142,6 +151,12 @@ def tangent_model(
         "i,iak,ikl,ibl->ab", size, across, inverse, across
     )
     return Model((weights * (e**2).sum(axis=1)).sum()[None], slope[None], matrix[None])
+
+
+def _within_reach(z: Float[Array, "N d"], width: np.ndarray) -> Float[Array, "N d"]:
+    """Shorten steps along the tangents that leave where these stand for the manifold."""
+    share = jnp.abs(z) / (TANGENT_REACH * width).astype(z.dtype)[None]
+    return z / jnp.maximum(share.max(axis=1, keepdims=True), 1)
 
 
 def _inverse_of_gram(gram: Float[Array, "N d d"]) -> Float[Array, "N d d"]:

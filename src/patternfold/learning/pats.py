@@ -112,12 +112,14 @@ def select_atom(
         points = gather(images, state.lam, distance, problem.grid.pixel, GATHERED_WIDTH)
     else:
         points = pull_back(images, state.lam, distance)
-    box = problem.atom_box
+    box, points = problem.atom_box, points._replace(max_coef=settings.max_coef)
     gamma, coef = solver(points, family.mother, family.dictionary, box, rng)
     if not solver.gathered or settings.refit == "all":
         return gamma, coef
     # Nothing later mends what gathering the pixels on nodes has blurred.
-    return refine_frozen_on_pixels(gamma, images, state.lam, distance, box, max_iter=10)
+    return refine_frozen_on_pixels(
+        gamma, images, state.lam, distance, box, settings.max_coef, max_iter=10
+    )
 
 
 def refine_atom(
@@ -128,7 +130,8 @@ def refine_atom(
     sampling = problem.sparse if settings.refit == "all" else problem.whole
     distance = problem.distance(state.pattern, sampling)
     images = sampling.parts[0]
-    return refine_tangent(gamma, coef, images, state.lam, distance, problem.atom_box)
+    where = (images, state.lam, distance, problem.atom_box)
+    return refine_tangent(gamma, coef, *where, settings.max_coef)
 
 
 def projection_after(settings: Settings, n_atoms: int) -> str:

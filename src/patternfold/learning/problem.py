@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
-from patternfold.learning.observations import Observations
+from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.refit.correct import Equations, Sampling, squares_of
 from patternfold.learning.select.solvers import AbstractSolver, Search
 from patternfold.model.atoms import AtomFamily, make_atoms
@@ -17,6 +19,7 @@ from patternfold.model.box import Box
 from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
+from patternfold.numerics.compilation import compiled
 
 AMPLE_PIXELS = 100_000
 """Pixels of all images together that tell some dozens of atoms well enough."""
@@ -39,6 +42,7 @@ class Settings:
     settle: bool = True
     correct_every: int = 1
     stop_on_increase: bool = False
+    max_coef: float = np.inf
     seed: int = 0
     solver: AbstractSolver = field(default_factory=Search)
     effort: Effort = field(default=LEARNING)
@@ -105,6 +109,13 @@ class Problem:
         """Σ w_i‖u_i‖², by which errors are divided for people."""
         return self.observations.energy
 
+    @cached_property
+    def peak_coef(self) -> float:
+        """The coefficient that lifts an atom to the brightest pixel of an image, on average."""
+        peaks = self.observations.map(_peaks)
+        at_origin = abs(float(self.family.mother(jnp.zeros(()), jnp.zeros(())))) or 1.0
+        return float(np.average(peaks, weights=self.weights)) / at_origin
+
     @property
     def atom_box(self) -> Box:
         """Γ, with widths that the pixels can show."""
@@ -148,3 +159,8 @@ class Problem:
     def error(self, pattern: Pattern, lam: np.ndarray) -> float:
         """E at the given λ_i."""
         return float((self.weights * self.squares(pattern, lam)).sum())
+
+
+@compiled
+def _peaks(chunk: Chunk) -> Float[Array, " B"]:
+    return jnp.abs(chunk.images).max(axis=1)

@@ -8,26 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-AlphaSchedule = Callable[[int], float]
-"""α as a function of the iteration j = 1, 2, ..."""
+AlphaSchedule = Callable[[int, float], float]
+"""α as a function of the iteration j = 1, 2, ... and of the scale of f, see `margin_scale`."""
 
-BetaSchedule = Callable[[np.ndarray, np.ndarray], float]
+BetaRule = Callable[[np.ndarray, np.ndarray], float]
 """β as a function of f(u_i) at the beginning and I(u_i) at the end of an iteration."""
 
 
 @dataclass(frozen=True)
 class SigmoidAlpha:
-    """α from ``first`` to ``last`` along a sigmoid, the middle at iteration ``centre``."""
+    """α from ``first`` to ``last`` along a sigmoid, the middle at iteration ``centre``.
+
+    Where ``relative``, α is in units of the mean ``|f|``, and does not depend on the scale of the
+    images. With β = 2 over the mean, α = 2 gives an impostor between two classes the weight of an
+    image of the class itself.
+    """
 
     first: float = 0.5
     last: float = 10.0
     centre: float = 6.0
     slope: float = 1.0
+    relative: bool = False
 
-    def __call__(self, j: int) -> float:
+    def __call__(self, j: int, scale: float = 1.0) -> float:
         """Return α of iteration j."""
         share = float(special.expit(self.slope * (j - self.centre)))
-        return self.first + (self.last - self.first) * share
+        unit = scale if self.relative else 1.0
+        return unit * (self.first + (self.last - self.first) * share)
 
 
 @dataclass(frozen=True)
@@ -36,8 +43,39 @@ class ConstantAlpha:
 
     value: float
 
-    def __call__(self, j: int) -> float:
+    def __call__(self, j: int, scale: float = 1.0) -> float:
         """Return α."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class BetaSchedule:
+    """β of the first iteration, as ``first`` over the mean ``|f|``, and how it is updated."""
+
+    rule: BetaRule
+    first: float = 2.0
+
+    def start(self, scale: float) -> float:
+        """Return β where no iteration has told anything yet; ``scale`` is the mean ``|f|``."""
+        return self.first / scale
+
+    def __call__(self, f: np.ndarray, wrong: np.ndarray) -> float:
+        """Return β after an iteration."""
+        return self.rule(f, wrong)
+
+
+@dataclass(frozen=True)
+class ConstantBeta:
+    """The same β in every iteration."""
+
+    value: float
+
+    def start(self, scale: float) -> float:
+        """Return β."""
+        return self.value
+
+    def __call__(self, f: np.ndarray, wrong: np.ndarray) -> float:
+        """Return β."""
         return self.value
 
 
@@ -58,13 +96,14 @@ def fit_beta(f: np.ndarray, wrong: np.ndarray) -> float:
     return float(np.exp(found.x))  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def usual_beta(f: np.ndarray, squares: np.ndarray) -> float:
-    """Two over the mean |f|, where no iteration has told more yet.
+def margin_scale(f: np.ndarray, squares: np.ndarray) -> float:
+    """The mean |f|; where all are 0, the mean squared distance."""
+    return max(float(np.abs(f).mean() or squares.mean()), float(np.finfo(np.float64).tiny))
 
-    Before there are patterns f is 0; the squared distances then tell the scale.
-    """
-    scale = np.abs(f).mean() or squares.mean()
-    return float(2 / max(scale, np.finfo(np.float64).tiny))
+
+def usual_beta(f: np.ndarray, squares: np.ndarray) -> float:
+    """Two over the mean |f|, where no iteration has told more yet."""
+    return 2 / margin_scale(f, squares)
 
 
 def sigmoid_slopes(f: np.ndarray, beta: float) -> np.ndarray:

@@ -20,7 +20,12 @@ from scipy import linalg, special
 from patternfold.learning.effort import Effort
 from patternfold.learning.joint import JointProblem, JointState, cross_project
 from patternfold.learning.problem import Problem
-from patternfold.learning.schedules import AlphaSchedule, sigmoid_slopes, usual_beta
+from patternfold.learning.schedules import (
+    AlphaSchedule,
+    margin_scale,
+    sigmoid_slopes,
+    usual_beta,
+)
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.least_squares import Damping, descend, held_at_bounds
 
@@ -42,8 +47,9 @@ def tune(
 ) -> Iterator[JointState]:
     """Go down on J; yield those states in which no more images are misclassified than before."""
     labels = problem.labels
-    beta = usual_beta(state.margins(labels).f, state.own_squares(labels))
-    start = SmoothError(problem, state, alpha(LAST_ITERATION), beta, effort)
+    scales = state.margins(labels).f, state.own_squares(labels)
+    last = alpha(LAST_ITERATION, margin_scale(*scales))
+    start = SmoothError(problem, state, last, usual_beta(*scales), effort)
     fewest = state.errors(problem)[0]
     for point in descend(start, max_iter, TOLERANCE, RULE):
         wrong = point.state.errors(problem)[0]

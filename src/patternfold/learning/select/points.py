@@ -20,6 +20,7 @@ class Points(NamedTuple):
 
     ``weighted`` holds w·v and ``weights`` w: sums of these are all that Ẽ needs, and both may
     be gathered in cells. ``sizes`` holds ``|w|``, which tells where weights of both signs cancel.
+    ``max_coef`` is C, the bound of ``|c|`` in Ẽ; with signed weights it must be finite.
     """
 
     x: np.ndarray
@@ -27,6 +28,7 @@ class Points(NamedTuple):
     weighted: np.ndarray
     weights: np.ndarray
     sizes: np.ndarray
+    max_coef: float = np.inf
 
 
 def pull_back(observations: Observations, lam: np.ndarray, distance: Distance) -> Points:
@@ -51,8 +53,9 @@ def gather(
     stage = partial(_splat, distance=distance, cell=np.asarray(cell, dtype), side=side)
     sums = observations.total(stage, lam)
     axis = (np.arange(side) - (side - 1) / 2) * cell
-    places = np.tile(axis, side), np.repeat(axis, side)
-    return Points(*(np.asarray(a, dtype) for a in (*places, *sums)))
+    x, y = np.tile(axis, side).astype(dtype), np.repeat(axis, side).astype(dtype)
+    weighted, weights, sizes = (np.asarray(a, dtype) for a in sums)
+    return Points(x, y, weighted, weights, sizes)
 
 
 def residual_points(

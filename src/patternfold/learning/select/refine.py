@@ -46,10 +46,10 @@ def _climb(
     places = tuple(jnp.asarray(part) for part in points[:4])
 
     def model_at(gamma: Float[Array, "S s"]) -> Model:
-        return frozen_model(frozen_sums(family, gamma, *places))[0]
+        return frozen_model(frozen_sums(family, gamma, *places), points.max_coef)[0]
 
     end = minimise(model_at, gamma, box, max_iter)
-    coef = frozen_model(frozen_sums(family, end.point, *places))[1]
+    coef = frozen_model(frozen_sums(family, end.point, *places), points.max_coef)[1]
     return end.point, coef, -end.model.cost
 
 
@@ -59,6 +59,7 @@ def refine_frozen_on_pixels(
     lam: np.ndarray,
     distance: Distance,
     box: Box,
+    max_coef: float,
     max_iter: int,
 ) -> tuple[np.ndarray, float]:
     """Climb from one γ on the pixels themselves, where gathering them on nodes blurs too much."""
@@ -70,11 +71,11 @@ def refine_frozen_on_pixels(
         return jax.tree.map(lambda part: part.astype(dtype), sums)
 
     def model_at(gamma: np.ndarray) -> Model:
-        return _frozen_model(sums_at(gamma))[0]
+        return _frozen_model(sums_at(gamma), max_coef)[0]
 
     start = NewAtom(model_at, box, box.put_inside(gamma))
     point = [start, *descend(start, max_iter, TOLERANCE)][-1].point
-    return point, float(_frozen_model(sums_at(point))[1][0])
+    return point, float(_frozen_model(sums_at(point), max_coef)[1][0])
 
 
 @compiled
@@ -95,12 +96,12 @@ def refine_tangent(
     lam: np.ndarray,
     distance: Distance,
     box: Box,
+    max_coef: float = np.inf,
     max_iter: int = 8,
 ) -> tuple[np.ndarray, float]:
     """Descend on Ê over (γ, c), as line 9 of Algorithm 1; ``distance`` is that to p_{j-1}."""
-    # The coefficient may grow or change sign within reason: where signed weights outweigh, Ê is
-    # unbounded in it.
-    reach = 4 * abs(coef) + float(np.finfo(observations.dtype).tiny)
+    # The coefficient may grow or change sign within reason, and within the box of c.
+    reach = min(4 * abs(coef), max_coef) + float(np.finfo(observations.dtype).tiny)
     names = [name for name, periodic in zip(box.names, box.periodic, strict=True) if periodic]
     both = Box((*box.names, "coef"), (*box.lower, -reach), (*box.upper, reach), periodic=names)
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.fft import next_fast_len
 
-from patternfold.learning.objectives import SOUND
+from patternfold.learning.objectives import Scalar, frozen_gain
 from patternfold.learning.select.points import Points
 from patternfold.learning.select.refine import refine_frozen
 from patternfold.model.atoms import AtomFamily, evaluate_each
@@ -67,7 +67,8 @@ def search_atoms(
     box = dictionary.parameters
     i, j = (box.index(name) for name in dictionary.positions)
     signed = bool((points.weights < 0).any())
-    gain, best_shape = jax.device_get(_gains(points[2:], shapes.phi, shapes.phi_squared, signed))
+    sums, spectra = points[2:5], (shapes.phi, shapes.phi_squared)
+    gain, best_shape = jax.device_get(_gains(sums, points.max_coef, *spectra, signed))
     gain = gain.reshape(side, side)
     x, y = points.x.reshape(side, side), points.y.reshape(side, side)
     allowed = (x >= box.lower[i]) & (x <= box.upper[i]) & (y >= box.lower[j]) & (y <= box.upper[j])
@@ -86,7 +87,11 @@ def search_atoms(
 
 @partial(compiled, static_argnames="signed")
 def _gains(
-    sums: tuple[Array, Array, Array], phi: Array, phi_squared: Array, signed: bool
+    sums: tuple[Array, Array, Array],
+    max_coef: Scalar,
+    phi: Array,
+    phi_squared: Array,
+    signed: bool,
 ) -> tuple[Float[Array, " m"], Int[Array, " m"]]:
     """Largest decrease of Ẽ over the shapes at each node, and the shape that has it."""
     weighted, weights, sizes = sums
@@ -98,11 +103,10 @@ def _gains(
         return result[:, :side, :side].reshape(len(spectrum), -1)
 
     along, energy = correlate(weighted, phi), correlate(weights, phi_squared)
-    # An atom where there is hardly any data, or impostors outweigh, has no sound gain.
-    least = 1e-3 * jnp.abs(energy).max(axis=1, keepdims=True)
-    if signed:
-        least = jnp.maximum(least, SOUND * correlate(sizes, phi_squared))
-    gains = jnp.where(energy > least, along**2 / jnp.maximum(energy, least), 0)
+    data = correlate(sizes, phi_squared) if signed else energy
+    # An atom where there is hardly any data has no sound gain.
+    sound = data > 1e-3 * data.max(axis=1, keepdims=True)
+    gains = jnp.where(sound, frozen_gain(along, energy, data, max_coef)[0], 0)
     return gains.max(axis=0), gains.argmax(axis=0)
 
 
@@ -138,7 +142,7 @@ def _search_samples(
     for part in np.array_split(np.arange(n_samples), 32):
         rows = gamma[part].astype(points.x.dtype)
         phi = np.asarray(evaluate_each(family, rows, points.x, points.y))
-        along, energy = phi @ points.weighted, phi**2 @ points.weights
-        sound = energy > SOUND * (phi**2 @ points.sizes)
-        gains[part] = np.where(sound, along**2 / np.maximum(energy, 1e-30), 0)
+        sums = phi @ points.weighted, phi**2 @ points.weights, phi**2 @ points.sizes
+        along, energy, size = (jnp.asarray(a) for a in sums)
+        gains[part] = frozen_gain(along, energy, size, points.max_coef)[0]
     return gamma[np.argsort(-gains)[:n_candidates]]

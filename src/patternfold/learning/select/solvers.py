@@ -76,7 +76,8 @@ class AbstractSolver(ABC):
         ----------
         points : Points
             Residuals and weights of all pixels in the pattern's frame, see `pull_back`, or of the
-            nodes of a grid, see `gather`. Weights may have either sign.
+            nodes of a grid, see `gather`. Weights may have either sign; ``points.max_coef`` is
+            the bound of ``|c|``.
         mother : mother function
             φ.
         dictionary : dictionary
@@ -245,14 +246,13 @@ def atom_problem(points: Points, mother: AbstractMother, box: Box) -> Function:
     """Ẽ over (γ, c).
 
     Mothers with a decomposition look the same after half a turn, which is the interval of ψ. c is
-    bounded by what it takes to reach twice the largest residual: where signed weights outweigh,
-    Ẽ has no minimum without a bound.
+    bounded by C and by what it takes to reach twice the largest residual.
     """
     weights = np.asarray(points.weights, np.float64)
     some = weights != 0
     largest = np.abs(points.weighted[some] / weights[some]).max(initial=0.0)
     at_origin = float(mother(jnp.zeros(()), jnp.zeros(())))
-    reach = max(2.0 * float(largest) / at_origin, 1e-12)
+    reach = min(max(2.0 * float(largest) / at_origin, 1e-12), points.max_coef)
     both = Box(
         VARIABLES,
         [-np.pi / 2, *box.lower[1:], -reach],
