@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import unknown_name
+from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import (
     ImageEstimator,
     as_targets,
@@ -47,7 +48,7 @@ from patternfold.learning.schedules import (
     fit_beta,
 )
 from patternfold.learning.select.solvers import AbstractSolver
-from patternfold.learning.state import Progress
+from patternfold.learning.state import INTERRUPTED, Progress
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
@@ -230,16 +231,19 @@ class JPATS(ClassifierMixin, ImageEstimator):
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         """
-        rows = rows_of(self, X, reset=True)
-        labels = as_targets(self, y, len(rows))
-        weights = as_weights(sample_weight, len(rows))
-        self._check_options()
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        settings = self._settings(seed)
-        with precision(rows.dtype):
-            problem, inverse = self._problem(rows, labels, weights)
-            learned = learn_jointly(problem, settings, self.reference, make_callback(self))
-        self._store(learned, problem, inverse)
+        with fitting(self) as interrupts:
+            rows = rows_of(self, X, reset=True)
+            labels = as_targets(self, y, len(rows))
+            weights = as_weights(sample_weight, len(rows))
+            self._check_options()
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            settings = self._settings(seed)
+            with precision(rows.dtype):
+                problem, inverse = self._problem(rows, labels, weights)
+                learned = learn_jointly(problem, settings, self.reference, make_callback(self))
+            if interrupts.asked:
+                learned = learned._replace(reason=INTERRUPTED)
+            self._store(learned, problem, inverse)
         return self
 
     def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
@@ -347,7 +351,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
         self.error_path_ = np.array(learned.path, np.float64) / scale
         self.n_iter_ = max(1, len(learned.path) - 1)
         self.stop_reason_ = learned.reason
-        if learned.reason == "interrupted":
+        if learned.reason == INTERRUPTED:
             warnings.warn(
                 "Learning was interrupted; the model holds the patterns found so far.",
                 stacklevel=3,

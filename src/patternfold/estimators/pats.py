@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import as_floats, as_parameters
+from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import ImageEstimator, as_weights, distinct_rows, rows_of
 from patternfold.estimators.options import (
     check_counts,
@@ -28,7 +29,7 @@ from patternfold.learning.project import Projection, align, project
 from patternfold.learning.project.locate import locate
 from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.start import run
-from patternfold.learning.state import Progress, State
+from patternfold.learning.state import INTERRUPTED, Progress, State
 from patternfold.model import manifold
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.grid import Grid
@@ -210,16 +211,19 @@ class PATS(TransformerMixin, ImageEstimator):
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         """
-        self._check_options()
-        rows = rows_of(self, X, reset=True)
-        weights = as_weights(sample_weight, len(rows))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        settings = make_settings(self, int(self.n_atoms), self.tol, seed)
-        with precision(rows.dtype):
-            problem, inverse = self._problem(rows, weights)
-            reference = self._reference(problem, rows, inverse)
-            learned = run(problem, settings, reference, make_callback(self))
-        self._store(learned, problem, rows, inverse)
+        with fitting(self) as interrupts:
+            self._check_options()
+            rows = rows_of(self, X, reset=True)
+            weights = as_weights(sample_weight, len(rows))
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            settings = make_settings(self, int(self.n_atoms), self.tol, seed)
+            with precision(rows.dtype):
+                problem, inverse = self._problem(rows, weights)
+                reference = self._reference(problem, rows, inverse)
+                learned = run(problem, settings, reference, make_callback(self))
+            if interrupts.asked:
+                learned = learned._replace(reason=INTERRUPTED)
+            self._store(learned, problem, rows, inverse)
         return self
 
     def transform(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
@@ -363,7 +367,7 @@ class PATS(TransformerMixin, ImageEstimator):
         self.error_path_ = path
         self.n_iter_ = max(1, len(path))
         self.stop_reason_ = learned.reason
-        if learned.reason == "interrupted":
+        if learned.reason == INTERRUPTED:
             warnings.warn(
                 f"Learning was interrupted after {self.pattern_.n_atoms} atoms; the model is "
                 "usable, and fit with warm_start=True goes on from here.",

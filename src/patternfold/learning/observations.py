@@ -21,6 +21,7 @@ from patternfold._validation import require_finite
 from patternfold.model.grid import Grid
 from patternfold.numerics.chunks import padded_rows
 from patternfold.numerics.compilation import compiled
+from patternfold.numerics.forks import require_own_threads
 from patternfold.numerics.precision import precision
 
 CHUNK_BYTES = {"cpu": 2**21, "gpu": 2**26, "tpu": 2**26}
@@ -69,6 +70,7 @@ class Observations:
 
         ``size`` is the number of images in a chunk, by default what suits the device.
         """
+        require_own_threads()
         dtype = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
         weights = np.ones(len(images)) if weights is None else np.asarray(weights, np.float64)
         devices = list(devices or jax.local_devices())

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.observations import Observations, distances_to_mean
 from patternfold.learning.pats import Learned, learn, refine_atom, update_parameters
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
-from patternfold.learning.state import Callback, State
+from patternfold.learning.state import INTERRUPTED, STOPPED, Callback, State
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.compilation import warm_up
+from patternfold.numerics.threads import one_blas_thread
 
 REFERENCE_ATOMS, PIXELS_PER_ATOM = 8, 8
 """Most atoms of the reference pattern that stands for an image, and least pixels for each."""
@@ -32,19 +32,28 @@ def run(
     reference: str | int | np.ndarray | Pattern | State,
     callback: Callback | None = None,
 ) -> Learned:
-    """Learn from a reference, or go on from an earlier state, and fix the frame of the result."""
-    # NumPy's small systems gain nothing from threads, which would only wait beside JAX's.
-    with threadpool_limits(limits=1, user_api="blas"):
+    """Learn from a reference, or go on from an earlier state, and fix the frame of the result.
+
+    Ctrl-C ends the run with what there is, as soon as there is an atom.
+    """
+    with one_blas_thread():
         if isinstance(reference, State):
-            start, path = reference, []
+            begun = Learned(reference, [], "")
         else:
-            start, path = _begin(problem, settings, reference, callback)
-        learned = learn(problem, settings, start, callback, path=path)
-    pattern, lam, _ = learned.state
-    pattern = drop_idle_atoms(problem, pattern, lam)
-    pattern, lam = fix_frame(pattern, lam, problem.transformation)
-    state = State(pattern, lam, learned.state.error)
-    return Learned(state, learned.path, learned.reason)
+            begun = _begin(problem, settings, reference, callback)
+        if begun.reason not in STOPPED:
+            begun = learn(problem, settings, begun.state, callback, path=begun.path)
+        try:
+            return begun._replace(state=_tidied(problem, begun.state))
+        except KeyboardInterrupt:
+            return begun._replace(reason=INTERRUPTED)
+
+
+def _tidied(problem: Problem, state: State) -> State:
+    """The same images from fewer atoms, if some are idle, in a frame that is fixed."""
+    pattern = drop_idle_atoms(problem, state.pattern, state.lam)
+    pattern, lam = fix_frame(pattern, state.lam, problem.transformation)
+    return State(pattern, lam, state.error)
 
 
 def _begin(
@@ -52,14 +61,21 @@ def _begin(
     settings: Settings,
     reference: str | int | np.ndarray | Pattern,
     callback: Callback | None,
-) -> tuple[State, list[float]]:
+) -> Learned:
     """Find where to start; meanwhile compile, beside it, what is needed next."""
     dtype, rehearsal = problem.observations.dtype, Rehearsal(problem, settings)
     with warm_up(rehearsal.project, dtype):
         references = reference_patterns(problem, settings, reference)
         rehearsal.refine()
-    with warm_up(rehearsal.correct, dtype):
-        return best_start(problem, settings, references, callback)
+    begun = None
+    try:
+        with warm_up(rehearsal.correct, dtype):
+            begun = best_start(problem, settings, references, callback)
+    except KeyboardInterrupt:
+        if begun is None or not begun.state.pattern.n_atoms:
+            raise
+        return begun._replace(reason=INTERRUPTED)
+    return begun
 
 
 @dataclass(frozen=True)
@@ -105,26 +121,32 @@ def best_start(
     settings: Settings,
     references: list[Pattern],
     callback: Callback | None = None,
-) -> tuple[State, list[float]]:
+) -> Learned:
     """Run a few atoms from each reference and keep the run that has come furthest.
 
     The outcome depends on the first λ_i, the paper's open problem; most bad starts show early. An
-    earlier reference gives way only to one that is clearly ahead. Returns where the run is that is
-    kept, and E after each of its atoms.
+    earlier reference gives way only to one that is clearly ahead. When somebody asks to stop, the
+    race is over, and the reason says so.
     """
     starts = [start_from(problem, settings, reference) for reference in references]
     if len(starts) == 1:
-        return starts[0], []
+        return Learned(starts[0], [], "")
     short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
-    runs = [
-        learn(problem, short, start, callback, f"start {i} of {len(starts)}")
-        for i, start in enumerate(starts, 1)
-    ]
-    best = runs[0]
-    for run in runs[1:]:
-        if run.state.error < (1 - CLEARLY) * best.state.error:
+    best, reason = None, ""
+    for i, start in enumerate(starts, 1):
+        try:
+            run = learn(problem, short, start, callback, f"start {i} of {len(starts)}")
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            return best._replace(reason=INTERRUPTED)
+        if best is None or run.state.error < (1 - CLEARLY) * best.state.error:
             best = run
-    return best.state, best.path
+        if run.reason in STOPPED:
+            reason = run.reason
+            break
+    assert best is not None  # there is a reference
+    return best._replace(reason=reason)
 
 
 def start_from(problem: Problem, settings: Settings, reference: Pattern) -> State:
@@ -187,7 +209,10 @@ def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pa
         correct_every=4,  # the reference is only a start
         seed=seed,
     )
-    return learn(alone, settings, start).state.pattern
+    learned = learn(alone, settings, start)
+    if learned.reason == INTERRUPTED:
+        raise KeyboardInterrupt  # a reference is nothing to end with
+    return learned.state.pattern
 
 
 def drop_idle_atoms(problem: Problem, pattern: Pattern, lam: np.ndarray) -> Pattern:

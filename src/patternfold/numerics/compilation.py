@@ -42,7 +42,8 @@ def warm_up(work: Callable[[], object], dtype: Any) -> Iterator[None]:
     """Do some work beside the block, only for what it compiles; wait for it at the end.
 
     Compiling takes one core: what is needed later may as well be compiled on another. Errors are
-    not reported; they come again where the work is done for its result.
+    not reported; they come again where the work is done for its result. Where the block fails, or
+    the waiting is interrupted, the work ends by itself.
     """
 
     def run() -> None:
@@ -52,9 +53,9 @@ def warm_up(work: Callable[[], object], dtype: Any) -> Iterator[None]:
         except Exception:
             return
 
-    beside = Thread(target=run, daemon=True)
+    # No daemon: Python waits for it at the end of the program. Compiling while everything is taken
+    # down around it ends in a segmentation fault.
+    beside = Thread(target=run, daemon=False)
     beside.start()
-    try:
-        yield
-    finally:
-        beside.join()
+    yield
+    beside.join()

@@ -89,6 +89,7 @@ def pack_aligned_views(model: AlignedViewsClassifier) -> Payload:
         "C": float(machine.C),
         "gamma": float(machine._gamma),
         "features": views.features,
+        "stop_reason": model.stop_reason_,
         **_describe_shared(model, views),
     }
     labels = np.repeat(np.arange(len(model.classes_)), machine.n_support_)
@@ -126,6 +127,8 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     machine.set_params(gamma=take(description, "gamma", float))
     fitted = {"views_": views, "classifier_": machine.fit(vectors, classes[labels])}
     del shared["transformation_"]
+    # The first files say nothing of the reason.
+    fitted["stop_reason_"] = take({"stop_reason": "not known"} | description, "stop_reason", str)
     vars(model).update(shared | fitted)
     return model
 
