@@ -32,7 +32,8 @@ class ImageEstimator(BaseEstimator):
 
     def __getstate__(self) -> Any:
         """Name the version with what is pickled."""
-        return {**super().__getstate__(), _VERSION: __version__}
+        state: Any = super().__getstate__()
+        return {**state, _VERSION: __version__}
 
     def __setstate__(self, state: Any) -> None:
         """Take what was pickled by this version; attributes of others have other meanings."""
