@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from patternfold.learning.coarse import coarsened
 from patternfold.learning.frame import fix_frame
+from patternfold.learning.levels import Levels
 from patternfold.learning.observations import Observations, distances_to_mean
 from patternfold.learning.pats import Learned, learn, refine_atom, update_parameters
 from patternfold.learning.problem import Problem, Settings
@@ -34,19 +36,35 @@ def run(
 ) -> Learned:
     """Learn from a reference, or go on from an earlier state, and fix the frame of the result.
 
-    Ctrl-C ends the run with what there is, as soon as there is an atom.
+    Large images are learned from on averages over cells, and everything is corrected on all pixels
+    at the end. Ctrl-C ends the run with what there is, as soon as there is an atom.
     """
     with one_blas_thread():
-        if isinstance(reference, State):
-            begun = Learned(reference, [], "")
-        else:
-            begun = _begin(problem, settings, reference, callback)
-        if begun.reason not in STOPPED:
-            begun = learn(problem, settings, begun.state, callback, path=begun.path)
-        try:
-            return begun._replace(state=_tidied(problem, begun.state))
-        except KeyboardInterrupt:
-            return begun._replace(reason=INTERRUPTED)
+        coarse = coarsened(problem.observations) if settings.refit is not None else None
+        if coarse is None:
+            return _run(problem, settings, reference, callback)
+        levels = Levels(problem, replace(problem, observations=coarse))
+        learned = _run(levels.coarse, settings, levels.down(reference), levels.told(callback))
+        return levels.finish(settings, learned, callback)
+
+
+def _run(
+    problem: Problem,
+    settings: Settings,
+    reference: str | int | np.ndarray | Pattern | State,
+    callback: Callback | None,
+) -> Learned:
+    """Learn on the pixels of the problem."""
+    if isinstance(reference, State):
+        begun = Learned(reference, [], "")
+    else:
+        begun = _begin(problem, settings, reference, callback)
+    if begun.reason not in STOPPED:
+        begun = learn(problem, settings, begun.state, callback, path=begun.path)
+    try:
+        return begun._replace(state=_tidied(problem, begun.state))
+    except KeyboardInterrupt:
+        return begun._replace(reason=INTERRUPTED)
 
 
 def _tidied(problem: Problem, state: State) -> State:
