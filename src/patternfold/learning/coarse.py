@@ -20,8 +20,9 @@ from patternfold.numerics.compilation import compiled
 LARGE = 128
 """Images with a longer side than this begin on fewer pixels."""
 
-SIDE = 96
-"""Cells along the longer side then: pictures of objects and letters show all their parts."""
+SIDES = (96, 80, 128)
+"""Cells along the longer side then, as many as there are parts to see in pictures of objects and
+letters: about the first number, between the others where that makes cells of whole pixels."""
 
 
 def coarse_grid(grid: Grid) -> Grid | None:
@@ -29,7 +30,10 @@ def coarse_grid(grid: Grid) -> Grid | None:
     longer = max(grid.shape)
     if longer <= LARGE:
         return None
-    height, width = (max(1, round(n * SIDE / longer)) for n in grid.shape)
+    usual, fewest, most = SIDES
+    whole = [side for side in range(fewest, most + 1) if longer % side == 0]
+    side = min(whole, key=lambda side: abs(side - usual), default=usual)
+    height, width = (max(1, round(n * side / longer)) for n in grid.shape)
     return Grid(height, width)
 
 

@@ -29,6 +29,10 @@ STEPS, TOLERANCE = 6, 1e-3
 """Most steps of the correction on all pixels, and the least share of E by which a step lowers it:
 what was learned on cells is off by little."""
 
+PART = 16_384
+"""Pixels of a part of a large image: derivatives by all atoms' parameters at so many pixels stay in
+the cache, which makes the correction five times as fast as on whole images."""
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -99,7 +103,15 @@ class Levels:
             new = State(pattern, state.lam, error)
         else:
             move = settings.projection != "fixed"
-            start = self.fine.equations(*state[:2], self.fine.whole, move)
+            sampling = self.fine.sampling(parts_of(self.fine.grid.n_pixels))
+            start = self.fine.equations(*state[:2], sampling, move)
             pattern, lam, error = correct_all(start, STEPS, TOLERANCE)
             new = State(*fix_frame(pattern, lam, self.fine.transformation), error)
         return new if new.error < state.error else state
+
+
+def parts_of(n_pixels: int) -> tuple[np.ndarray, ...]:
+    """All pixels in parts, equally many in each if that can be: fewer shapes to compile."""
+    least = -(-n_pixels // PART)
+    count = next((k for k in range(least, 2 * least) if n_pixels % k == 0), least)
+    return tuple(np.array_split(np.arange(n_pixels), count))

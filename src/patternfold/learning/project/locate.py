@@ -20,7 +20,7 @@ from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 
-LAST_STEPS = 8
+LAST_STEPS = 4
 """Most steps on all pixels of large images, from what was found on cells."""
 
 
