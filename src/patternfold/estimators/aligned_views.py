@@ -24,6 +24,7 @@ from patternfold.estimators.images import ImageEstimator, as_targets, as_weights
 from patternfold.estimators.jpats import JPATS
 from patternfold.estimators.kernel_machine import can_predict, predict
 from patternfold.estimators.pats import PATS
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.project import align
@@ -153,18 +154,23 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     def transform(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return the views of all classes as rows, then what else was asked for.
 
-        ``effort`` is that of `patternfold.project`.
+        ``effort`` is that of `patternfold.project`. Pixels and distances of images that are not
+        within 2⁻¹⁶ and 2¹⁷ are divided by a power of two, the same for all images.
         """
         check_is_fitted(self)
         return self._views_of(rows_of(self, X, reset=False), effort)
 
     def _views_of(self, rows: np.ndarray, effort: str | Effort) -> np.ndarray:
-        """Views of checked images, which go to the devices once."""
-        grid = Grid(*self.image_shape_)
+        """Views of checked images, which go to the devices once.
+
+        They stay in the unit of the computation: classifiers square them, too.
+        """
+        grid, amplitude = Grid(*self.image_shape_), Amplitude.of_patterns(self.patterns_)
+        patterns = [amplitude.lowered_pattern(p) for p in self.patterns_]
         with precision(rows.dtype):
-            images = Observations.put(rows, grid)
+            images = Observations.put(amplitude.lowered(rows), grid)
             how = as_effort(effort)
-            found = locate(images, self.patterns_, self.transformation_, how)
+            found = locate(images, patterns, self.transformation_, how)
             parts = [self._views(images, found.lam)]
         if self.distances:
             parts.append(np.sqrt(found.square))

@@ -31,6 +31,7 @@ from patternfold.estimators.options import (
     make_settings,
 )
 from patternfold.estimators.pats import PATS
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort
 from patternfold.learning.fitted import fitted_manifolds
 from patternfold.learning.joint import JointProblem
@@ -238,12 +239,13 @@ class JPATS(ClassifierMixin, ImageEstimator):
             self._check_options()
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             settings = self._settings(seed)
+            amplitude = Amplitude.of_images("X", rows)
             with precision(rows.dtype):
-                problem, inverse = self._problem(rows, labels, weights)
+                problem, inverse = self._problem(amplitude.lowered(rows), labels, weights)
                 learned = learn_jointly(problem, settings, self.reference, make_callback(self))
             if interrupts.asked:
                 learned = learned._replace(reason=INTERRUPTED)
-            self._store(learned, problem, inverse)
+            self._store(learned, problem, inverse, amplitude)
         return self
 
     def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
@@ -338,10 +340,16 @@ class JPATS(ClassifierMixin, ImageEstimator):
             raise ValueError(f"n_atoms={dict(self.n_atoms)} names no number for {missing}.")
         return tuple(self.n_atoms[c] for c in self.classes_)
 
-    def _store(self, learned: JointLearned, problem: JointProblem, inverse: np.ndarray) -> None:
-        """Set the fitted attributes, in the order of the user's images."""
+    def _store(
+        self,
+        learned: JointLearned,
+        problem: JointProblem,
+        inverse: np.ndarray,
+        amplitude: Amplitude,
+    ) -> None:
+        """Set the fitted attributes, in the order and the unit of the user's images."""
         state, weights = learned.state, problem.all.weights
-        self.patterns_: list[Pattern] = list(state.patterns)
+        self.patterns_: list[Pattern] = [amplitude.raised_pattern(p) for p in state.patterns]
         self.transformation_ = problem.all.transformation
         # Images without weight took no part and have no λ.
         lam = state.lam[inverse]
@@ -358,7 +366,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
             )
         threshold = self.outlier_threshold
         if threshold == "calibrate":
-            nearest = np.sqrt(state.squares.min(axis=1))
+            nearest = amplitude.raised(np.sqrt(state.squares.min(axis=1)))
             threshold = float(np.quantile(nearest, 1 - REJECTED_SHARE))
         self.outlier_threshold_ = np.inf if threshold is None else float(threshold)
         named = self.classes_.dtype.kind in "OSU"
