@@ -24,6 +24,7 @@ from patternfold.estimators.images import (
 )
 from patternfold.estimators.options import (
     REFERENCES,
+    announce,
     check_counts,
     check_learning,
     make_callback,
@@ -242,6 +243,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
             amplitude = Amplitude.of_images("X", rows)
             with precision(rows.dtype):
                 problem, inverse = self._problem(amplitude.lowered(rows), labels, weights)
+                announce(self, problem.all.observations)
                 learned = learn_jointly(problem, settings, self.reference, make_callback(self))
             if interrupts.asked:
                 learned = learned._replace(reason=INTERRUPTED)

@@ -16,6 +16,7 @@ from patternfold._validation import as_floats, as_parameters
 from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import ImageEstimator, as_weights, distinct_rows, rows_of
 from patternfold.estimators.options import (
+    announce,
     check_counts,
     check_learning,
     make_callback,
@@ -100,7 +101,7 @@ class PATS(TransformerMixin, ImageEstimator):
     random_state : int, RandomState or None, default=None
         Seed; only solvers of DC programming and dictionaries without shapes need random numbers.
     callback : callable, optional
-        Called with a `Progress` after each atom; return True to stop.
+        Called with a `Progress` after each atom and each long correction; return True to stop.
     verbose : int, default=0
         Print progress to standard error.
 
@@ -221,6 +222,7 @@ class PATS(TransformerMixin, ImageEstimator):
             amplitude = Amplitude.of_images("X", rows)
             with precision(rows.dtype):
                 problem, inverse = self._problem(amplitude.lowered(rows), weights)
+                announce(self, problem.observations)
                 reference = self._reference(problem, rows, inverse, amplitude)
                 learned = run(problem, settings, reference, make_callback(self))
             if interrupts.asked:
