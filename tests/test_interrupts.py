@@ -209,13 +209,14 @@ class TestListening:
 def test_compiling_beside_is_waited_for_at_the_end_of_the_program():
     # A daemon would be cut off, or crash while Python is taken down around it.
     program = """
-import time
+import os, signal, threading, time
 from patternfold.numerics.compilation import warm_up
 def work():
-    time.sleep(0.5)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    time.sleep(0.8)
     print("compiled")
 with warm_up(work, "float32"):
-    raise KeyboardInterrupt
+    pass  # waits for the work, and is interrupted there
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.stdout == "compiled\n"
