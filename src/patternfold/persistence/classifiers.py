@@ -115,6 +115,9 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     views = AlignedViews(
         features=model.features, distances=model.distances, parameters=model.parameters
     )
+    # The first files say nothing of the reason.
+    reason = take({"stop_reason": "not known"} | description, "stop_reason", str)
+    shared["stop_reason_"] = reason
     classes, patterns = shared["classes_"], shared.pop("patterns_")
     vectors = take_array(arrays, "support_vectors", 2)
     labels = take_array(arrays, "support_labels", 1, "iu")
@@ -127,8 +130,6 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     machine.set_params(gamma=take(description, "gamma", float))
     fitted = {"views_": views, "classifier_": machine.fit(vectors, classes[labels])}
     del shared["transformation_"]
-    # The first files say nothing of the reason.
-    fitted["stop_reason_"] = take({"stop_reason": "not known"} | description, "stop_reason", str)
     vars(model).update(shared | fitted)
     return model
 
