@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-LATE = 1.0
-"""Seconds in which a command that was about to end may still end as if nothing had happened."""
+LATE = 0.2
+"""A result that is told so few seconds after the interrupt was there before it."""
 
 Finding = str | None
 
@@ -137,20 +137,35 @@ def arguments_of(name: str, folder: Path, run: int) -> list[str]:
 
 
 def run_command(arguments: list[str], delay: float | None) -> tuple[int, float, str]:
-    """Run a command, interrupted after some seconds; return code, seconds since, and its words."""
+    """Run a command, interrupted after some seconds.
+
+    Returns its exit code, the seconds from the interrupt, or else the start, to its result, and its
+    talk. Results go to standard output, talk to standard error.
+    """
     started = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "patternfold", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    if delay is not None:
-        time.sleep(delay)
-        process.send_signal(signal.SIGINT)
-        started = time.perf_counter()
-    words = process.communicate()[0]
-    return process.returncode, time.perf_counter() - started, words
+    with tempfile.TemporaryFile("w+") as talk:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "patternfold", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=talk,
+            text=True,
+        )
+        told: list[float] = []
+        reader = threading.Thread(target=_note_lines, args=(process.stdout, told))
+        reader.start()
+        if delay is not None:
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            started = time.perf_counter()
+        process.wait()
+        reader.join()
+        talk.seek(0)
+        return process.returncode, (told or [np.inf])[0] - started, talk.read()
+
+
+def _note_lines(stream: Any, times: list[float]) -> None:
+    for _ in stream:
+        times.append(time.perf_counter())
 
 
 def fuzz_command(name: str, cases: int, seed: int) -> tuple[Counter[str], list[str]]:
@@ -195,10 +210,10 @@ def main() -> int:
         fuzz = fuzz_command if name in COMMANDS else fuzz_estimator
         outcomes, found = fuzz(name, options.cases, options.seed)
         told = ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items()))
-        print(f"{name}: {told or 'nothing ran'}; {len(found)} findings", flush=True)
+        print(
+            f"{name}: {told or 'nothing ran'}; {len(found)} findings", *found, sep="\n", flush=True
+        )
         everything += found
-    for finding in everything:
-        print(finding)
     return 1 if everything else 0
 
 

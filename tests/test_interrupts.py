@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import patternfold as pf
+from patternfold.cli import main
 from patternfold.experiments.workers import timed
 from patternfold.learning import start
 from patternfold.numerics.compilation import warm_up
@@ -228,3 +229,13 @@ def test_failing_block_does_not_wait():
     with pytest.raises(KeyboardInterrupt), warm_up(go_on.wait, "float32"):
         raise KeyboardInterrupt
     go_on.set()
+
+
+def test_lost_ctrl_c_in_a_command_is_told(monkeypatch, capsys):
+    def run(options, console):
+        lost_interrupt()
+        return 0
+
+    monkeypatch.setattr("patternfold.cli.commands.info.run", run)
+    assert main(["info"]) == 1
+    assert "Interrupted" in capsys.readouterr().err
