@@ -36,7 +36,7 @@ def variants(peak: float) -> dict[str, dict[str, Any]]:
     from patternfold.learning.schedules import BetaSchedule, SigmoidAlpha, fit_beta
 
     def relative(factor: float, **options: Any) -> SigmoidAlpha:
-        return SigmoidAlpha(0.1 * factor, 2 * factor, relative=True, **options)
+        return SigmoidAlpha(0.05 * factor, factor, relative=True, **options)
 
     def share(of_peak: float) -> float:
         return of_peak * peak / AT_ORIGIN
@@ -57,7 +57,7 @@ def variants(peak: float) -> dict[str, dict[str, Any]]:
         "C 0.25": {"max_coef": share(0.25)},
         "C 0.35": {"max_coef": share(0.35)},
         "C 0.7": {"max_coef": share(0.7)},
-        "C 1": {"max_coef": share(1.0)},
+        "C 0.5": {"max_coef": share(0.5)},
         "C 2": {"max_coef": share(2.0)},
         "C 4": {"max_coef": share(4.0)},
         "α 0.5 to 10": {"alpha": SigmoidAlpha()},

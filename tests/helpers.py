@@ -78,7 +78,7 @@ def small_jpats(**options):
 def small_views_classifier(features="gradients"):
     """Return an `AlignedViewsClassifier` with given patterns and a fitted machine."""
     jpats, images, labels = small_jpats()
-    names = ("classes_", "image_shape_", "n_features_in_", "_stacked")
+    names = ("classes_", "image_shape_", "n_features_in_", "_stacked", "stop_reason_")
     shared = {name: getattr(jpats, name) for name in names}
     views = AlignedViews(features=features, image_shape=SHAPE)
     own = {"patterns_": jpats.patterns_, "transformation_": jpats.transformation_}

@@ -181,7 +181,9 @@ def test_progress_and_stopping(quick, rng, capsys):
     quick.set_params(callback=lambda progress: progress.n_atoms == 2, verbose=1).fit(images)
     assert quick.pattern_.n_atoms == 2
     assert "callback" in quick.stop_reason_
-    assert "atom 2/3" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "learning from 12 images of 20×20 pixels" in said
+    assert "atom 2/3" in said
 
 
 def test_interruption_leaves_a_model(quick, rng):

@@ -11,6 +11,7 @@ from importlib import import_module
 
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.parser import parse
+from patternfold.numerics.interrupts import listening
 
 FAILURE, SUCCESS = 1, 0
 
@@ -20,8 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     console = Console(json=options.json, quiet=options.quiet)
     try:
-        command = import_module(f"patternfold.cli.commands.{options.command}")
-        return command.run(options, console)
+        with listening() as interrupts:
+            command = import_module(f"patternfold.cli.commands.{options.command}")
+            code = command.run(options, console)
+            if code == SUCCESS and interrupts.asked:
+                return console.fail("Interrupted, but the command had done its work by then.")
+            return code
     except KeyboardInterrupt:
         return console.fail("Interrupted; nothing was written.")
     except (Failure, OSError, ImportError, ValueError) as error:

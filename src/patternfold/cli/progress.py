@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from patternfold.cli.console import Console
+from patternfold.numerics.interrupts import listening
 
 BAR = 24
 
 
 class Progress:
-    """Shows what `PATS` reports, and stops it after Ctrl-C with what it has learned so far."""
+    """Shows what `PATS` reports, and knows whether it was interrupted."""
 
     def __init__(self, console: Console, stream: Any = None):
         self.console = console
@@ -31,9 +30,6 @@ class Progress:
             self._draw(line)
         else:
             self.console.say(f"  {line}")
-        if self.interrupted:
-            # Several short runs precede the long one; each must hear of it.
-            raise KeyboardInterrupt
 
     def __deepcopy__(self, memo: Any) -> Progress:
         """Stay one: scikit-learn copies the options of estimators within estimators."""
@@ -60,18 +56,10 @@ class Progress:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Remember Ctrl-C while learning; the rest of the program is told as usual."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # signals belong to the main thread
-            return
-
-        def note(signum: int, frame: Any) -> None:
-            self.interrupted = True
-            raise KeyboardInterrupt
-
-        before = signal.signal(signal.SIGINT, note)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-            self.close()
+        """Remember whether Ctrl-C was pressed while learning."""
+        with listening() as interrupts:
+            try:
+                yield
+            finally:
+                self.interrupted = interrupts.asked
+                self.close()

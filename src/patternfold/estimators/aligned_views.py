@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import lookup
+from patternfold.estimators.fitting import fitting
 from patternfold.estimators.gradients import (
     gathered_gradients,
     n_gradients,
@@ -23,11 +24,13 @@ from patternfold.estimators.images import ImageEstimator, as_targets, as_weights
 from patternfold.estimators.jpats import JPATS
 from patternfold.estimators.kernel_machine import as_kernel_machine
 from patternfold.estimators.pats import PATS
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.project import align
 from patternfold.learning.project.align import sample
 from patternfold.learning.project.locate import locate
+from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, STOPPED
 from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
@@ -68,6 +71,8 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         One per class, in the order of ``classes_``.
     classes_ : array
         Class labels.
+    stop_reason_ : str
+        Why learning stopped.
     image_shape_, transformation_, n_features_in_
         As in `PATS`.
 
@@ -109,39 +114,63 @@ class AlignedViews(TransformerMixin, ImageEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AlignedViews:
         """Learn one manifold per class."""
-        lookup("features", self.features, FEATURES)
-        rows = rows_of(self, X, reset=True)
-        labels = as_targets(self, y, len(rows))
-        weights = as_weights(sample_weight, len(rows))
-        learner = self._learner()
-        if isinstance(learner, JPATS):
-            learner.fit(rows, self.classes_[labels], weights)
-            self.patterns_, self.transformation_ = learner.patterns_, learner.transformation_
-            return self
+        with fitting(self):
+            lookup("features", self.features, FEATURES)
+            rows = rows_of(self, X, reset=True)
+            labels = as_targets(self, y, len(rows))
+            weights = as_weights(sample_weight, len(rows))
+            learner = self._learner()
+            if isinstance(learner, JPATS):
+                learner.fit(rows, self.classes_[labels], weights)
+                self.patterns_, self.transformation_ = learner.patterns_, learner.transformation_
+                self.stop_reason_ = learner.stop_reason_
+            else:
+                self._fit_class_by_class(learner, rows, labels, weights)
+        return self
+
+    def _fit_class_by_class(
+        self, learner: PATS, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Learn each class by itself.
+
+        Ctrl-C is raised unless every class has a pattern. When the learner's callback asks to stop,
+        the classes that are left get an atom each: views need all of them.
+        """
         self.patterns_: list[Pattern] = []
+        self.stop_reason_ = "every class was learned"
         for m in range(len(self.classes_)):
             own = labels == m
             fresh: Any = clone(learner)
+            if self.stop_reason_ == ASKED_TO_STOP:
+                fresh.set_params(n_atoms=1, callback=None)
             fitted = fresh.fit(rows[own], sample_weight=weights[own])
             self.patterns_.append(fitted.pattern_)
             self.transformation_ = fitted.transformation_
-        return self
+            if fitted.stop_reason_ in STOPPED:
+                self.stop_reason_ = fitted.stop_reason_
+            if self.stop_reason_ == INTERRUPTED and m + 1 < len(self.classes_):
+                raise KeyboardInterrupt
 
     def transform(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return the views of all classes as rows, then what else was asked for.
 
-        ``effort`` is that of `patternfold.project`.
+        ``effort`` is that of `patternfold.project`. Pixels and distances of images that are not
+        within 2⁻¹⁶ and 2¹⁷ are divided by a power of two, the same for all images.
         """
         check_is_fitted(self)
         return self._views_of(rows_of(self, X, reset=False), effort)
 
     def _views_of(self, rows: np.ndarray, effort: str | Effort) -> np.ndarray:
-        """Views of checked images, which go to the devices once."""
-        grid = Grid(*self.image_shape_)
+        """Views of checked images, which go to the devices once.
+
+        They stay in the unit of the computation: classifiers square them, too.
+        """
+        grid, amplitude = Grid(*self.image_shape_), Amplitude.of_patterns(self.patterns_)
+        patterns = [amplitude.lowered_pattern(p) for p in self.patterns_]
         with precision(rows.dtype):
-            images = Observations.put(rows, grid)
+            images = Observations.put(amplitude.lowered(rows), grid)
             how = as_effort(effort)
-            found = locate(images, self.patterns_, self.transformation_, how)
+            found = locate(images, patterns, self.transformation_, how)
             parts = [self._views(images, found.lam)]
         if self.distances:
             parts.append(np.sqrt(found.square))
@@ -256,6 +285,8 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         The fitted classifier; of a model that was loaded, what it decides by.
     classes_ : array
         Class labels.
+    stop_reason_ : str
+        Why learning the manifolds stopped.
     n_features_in_ : int
         Number of pixels.
 
@@ -305,8 +336,18 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
 
     def fit(self, X: Any, y: Any) -> AlignedViewsClassifier:
         """Learn the manifolds, then the classifier on the aligned views."""
-        rows = rows_of(self, X, reset=True)
-        labels = as_targets(self, y, len(rows))
+        with fitting(self):
+            rows = rows_of(self, X, reset=True)
+            labels = as_targets(self, y, len(rows))
+            targets = self.classes_[labels]
+            self.views_ = self._aligned_views().fit(rows, targets)
+            self.stop_reason_ = self.views_.stop_reason_
+            classifier: Any = clone(self.classifier or _default_classifier())
+            self.classifier_ = classifier.fit(self.views_.transform(rows), targets)
+        return self
+
+    def _aligned_views(self) -> AlignedViews:
+        """Return the unfitted transformer, for images of this shape."""
         learner = self.manifold_learner
         if learner is None:
             learner = PATS(
@@ -318,18 +359,13 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
                 n_exchanges=0,
                 random_state=self.random_state,
             )
-        views = AlignedViews(
+        return AlignedViews(
             learner,
             features=self.features,
             distances=self.distances,
             parameters=self.parameters,
             image_shape=self.image_shape_,
         )
-        targets = self.classes_[labels]
-        self.views_ = views.fit(rows, targets)
-        classifier: Any = clone(self.classifier or _default_classifier())
-        self.classifier_ = classifier.fit(self.views_.transform(rows), targets)
-        return self
 
     def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
         """Return the class of each image; ``effort`` is that of `patternfold.project`."""

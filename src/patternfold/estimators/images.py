@@ -13,6 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from patternfold._validation import as_floats, image_shape_of, require_few_pixels
+from patternfold._version import __version__
+
+_VERSION = "_patternfold_version"
 
 
 class ImageEstimator(BaseEstimator):
@@ -26,6 +29,22 @@ class ImageEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+    def __getstate__(self) -> Any:
+        """Name the version with what is pickled."""
+        state: Any = super().__getstate__()
+        return {**state, _VERSION: __version__}
+
+    def __setstate__(self, state: Any) -> None:
+        """Take what was pickled by this version; attributes of others have other meanings."""
+        version = state.get(_VERSION, "0.1 or older")
+        if version != __version__:
+            raise ValueError(
+                f"This {type(self).__name__} was pickled by patternfold {version} and cannot be "
+                f"used by {__version__}. Unpickle it with that version and write it with save; "
+                "files that save writes are read by later versions."
+            )
+        super().__setstate__({name: value for name, value in state.items() if name != _VERSION})
 
 
 def distinct_rows(

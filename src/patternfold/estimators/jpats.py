@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import lookup, unknown_name
+from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import (
     ImageEstimator,
     as_targets,
@@ -23,6 +24,7 @@ from patternfold.estimators.images import (
 )
 from patternfold.estimators.options import (
     REFERENCES,
+    announce,
     check_counts,
     check_learning,
     make_callback,
@@ -31,6 +33,7 @@ from patternfold.estimators.options import (
 )
 from patternfold.estimators.pats import PATS
 from patternfold.learning.acceptance import ACCEPTANCES
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort
 from patternfold.learning.fitted import fitted_manifolds
 from patternfold.learning.joint import JointProblem
@@ -49,7 +52,7 @@ from patternfold.learning.schedules import (
     fit_beta,
 )
 from patternfold.learning.select.solvers import AbstractSolver
-from patternfold.learning.state import Progress
+from patternfold.learning.state import INTERRUPTED, Progress
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import MOST_ATOMS, Pattern
@@ -59,10 +62,10 @@ from patternfold.numerics.precision import precision
 REJECTED_SHARE = 0.025
 """Share of the training images that a calibrated threshold takes for outliers."""
 
-PEAK_SHARE = 0.5
+PEAK_SHARE = 1.0
 """Share of the brightest pixel that an atom may reach which is selected jointly."""
 
-RELATIVE_ALPHA = SigmoidAlpha(0.1, 2.0, relative=True)
+RELATIVE_ALPHA = SigmoidAlpha(0.05, 1.0, relative=True)
 """α that does not depend on the scale of the images; it grows twentyfold, as in the paper."""
 
 
@@ -94,10 +97,10 @@ class JPATS(ClassifierMixin, ImageEstimator):
     max_coef : float or "auto", default="auto"
         C: atoms that are selected jointly have ``|c|`` of at most this. Where images of other
         classes outweigh, the error has no minimum without a bound. By default so much that an
-        atom reaches half the brightest pixel of an image, on average.
+        atom reaches the brightest pixel of an image, on average.
     alpha : float, callable or "auto", optional
         α, or a function of the iteration 1, 2, ...; by default from 0.5 to 10 along a sigmoid. With
-        "auto" it is in units of the mean ``|f|``, from 0.1 to 2, and does not depend on the scale
+        "auto" it is in units of the mean ``|f|``, from 0.05 to 1, and does not depend on the scale
         of the images. With 0 every class is learned alone, as by `PATS`.
     beta : float or callable, optional
         β of the sigmoid, or a function of f before and I after an iteration; by default a
@@ -255,18 +258,23 @@ class JPATS(ClassifierMixin, ImageEstimator):
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         """
-        rows = rows_of(self, X, reset=True)
-        labels = as_targets(self, y, len(rows))
-        weights = as_weights(sample_weight, len(rows))
-        self._check_options()
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        settings = self._settings(seed)
-        with precision(rows.dtype):
-            problem, inverse = self._problem(rows, labels, weights)
-            if self.max_coef == "auto":
-                settings = replace(settings, max_coef=PEAK_SHARE * problem.all.peak_coef)
-            learned = learn_jointly(problem, settings, self.reference, make_callback(self))
-        self._store(learned, problem, inverse)
+        with fitting(self) as interrupts:
+            rows = rows_of(self, X, reset=True)
+            labels = as_targets(self, y, len(rows))
+            weights = as_weights(sample_weight, len(rows))
+            self._check_options()
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            settings = self._settings(seed)
+            amplitude = Amplitude.of_images("X", rows)
+            with precision(rows.dtype):
+                problem, inverse = self._problem(amplitude.lowered(rows), labels, weights)
+                announce(self, problem.all.observations)
+                if self.max_coef == "auto":
+                    settings = replace(settings, max_coef=PEAK_SHARE * problem.all.peak_coef)
+                learned = learn_jointly(problem, settings, self.reference, make_callback(self))
+            if interrupts.asked:
+                learned = learned._replace(reason=INTERRUPTED)
+            self._store(learned, problem, inverse, amplitude)
         return self
 
     def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
@@ -370,10 +378,16 @@ class JPATS(ClassifierMixin, ImageEstimator):
             raise ValueError(f"n_atoms={dict(self.n_atoms)} names no number for {missing}.")
         return tuple(self.n_atoms[c] for c in self.classes_)
 
-    def _store(self, learned: JointLearned, problem: JointProblem, inverse: np.ndarray) -> None:
-        """Set the fitted attributes, in the order of the user's images."""
+    def _store(
+        self,
+        learned: JointLearned,
+        problem: JointProblem,
+        inverse: np.ndarray,
+        amplitude: Amplitude,
+    ) -> None:
+        """Set the fitted attributes, in the order and the unit of the user's images."""
         state, weights = learned.state, problem.all.weights
-        self.patterns_: list[Pattern] = list(state.patterns)
+        self.patterns_: list[Pattern] = [amplitude.raised_pattern(p) for p in state.patterns]
         self.transformation_ = problem.all.transformation
         # Images without weight took no part and have no λ.
         lam = state.lam[inverse]
@@ -383,14 +397,14 @@ class JPATS(ClassifierMixin, ImageEstimator):
         self.error_path_ = np.array(learned.path, np.float64) / scale
         self.n_iter_ = max(1, len(learned.path) - 1)
         self.stop_reason_ = learned.reason
-        if learned.reason == "interrupted":
+        if learned.reason == INTERRUPTED:
             warnings.warn(
                 "Learning was interrupted; the model holds the patterns found so far.",
                 stacklevel=3,
             )
         threshold = self.outlier_threshold
         if threshold == "calibrate":
-            nearest = np.sqrt(state.squares.min(axis=1))
+            nearest = amplitude.raised(np.sqrt(state.squares.min(axis=1)))
             threshold = float(np.quantile(nearest, 1 - REJECTED_SHARE))
         self.outlier_threshold_ = np.inf if threshold is None else float(threshold)
         named = self.classes_.dtype.kind in "OSU"

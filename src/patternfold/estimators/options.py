@@ -66,6 +66,14 @@ def make_problem(estimator: Any, images: np.ndarray, weights: np.ndarray) -> Pro
     return Problem(observations, transformation_of(estimator), family_of(estimator))
 
 
+def announce(estimator: Any, images: Observations) -> None:
+    """Say what begins, where the estimator is verbose: the first atom may take its time."""
+    if estimator.verbose:
+        height, width = images.grid.shape
+        text = f"learning from {len(images)} images of {height}×{width} pixels"
+        print(f"{text} (code is compiled on first use)", file=sys.stderr, flush=True)
+
+
 def make_settings(estimator: Any, n_atoms: int, tol: float, seed: int) -> Settings:
     """How a pattern is learned."""
     return Settings(

@@ -13,14 +13,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import as_floats, as_parameters
+from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import ImageEstimator, as_weights, distinct_rows, rows_of
 from patternfold.estimators.options import (
+    announce,
     check_counts,
     check_learning,
     make_callback,
     make_problem,
     make_settings,
 )
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import EFFORTS, Effort
 from patternfold.learning.pats import Learned
 from patternfold.learning.problem import Problem
@@ -28,7 +31,7 @@ from patternfold.learning.project import Projection, align, project
 from patternfold.learning.project.locate import locate
 from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.start import run
-from patternfold.learning.state import Progress, State
+from patternfold.learning.state import INTERRUPTED, Progress, State
 from patternfold.model import manifold
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.grid import Grid
@@ -98,7 +101,7 @@ class PATS(TransformerMixin, ImageEstimator):
     random_state : int, RandomState or None, default=None
         Seed; only solvers of DC programming and dictionaries without shapes need random numbers.
     callback : callable, optional
-        Called with a `Progress` after each atom; return True to stop.
+        Called with a `Progress` after each atom and each long correction; return True to stop.
     verbose : int, default=0
         Print progress to standard error.
 
@@ -210,16 +213,22 @@ class PATS(TransformerMixin, ImageEstimator):
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         """
-        self._check_options()
-        rows = rows_of(self, X, reset=True)
-        weights = as_weights(sample_weight, len(rows))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        settings = make_settings(self, int(self.n_atoms), self.tol, seed)
-        with precision(rows.dtype):
-            problem, inverse = self._problem(rows, weights)
-            reference = self._reference(problem, rows, inverse)
-            learned = run(problem, settings, reference, make_callback(self))
-        self._store(learned, problem, rows, inverse)
+        with fitting(self) as interrupts:
+            self._check_options()
+            rows = rows_of(self, X, reset=True)
+            weights = as_weights(sample_weight, len(rows))
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            settings = make_settings(self, int(self.n_atoms), self.tol, seed)
+            amplitude = Amplitude.of_images("X", rows)
+            with precision(rows.dtype):
+                problem, inverse = self._problem(amplitude.lowered(rows), weights)
+                announce(self, problem.observations)
+                reference = self._reference(problem, rows, inverse, amplitude)
+                learned = run(problem, settings, reference, make_callback(self))
+            if interrupts.asked:
+                learned = learned._replace(reason=INTERRUPTED)
+            pattern = amplitude.raised_pattern(learned.state.pattern)
+            self._store(learned, pattern, problem, rows, inverse)
         return self
 
     def transform(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
@@ -315,39 +324,54 @@ class PATS(TransformerMixin, ImageEstimator):
             )
         return make_problem(self, images, summed), place
 
-    def _reference(self, problem: Problem, rows: np.ndarray, inverse: np.ndarray) -> Any:
+    def _reference(
+        self, problem: Problem, rows: np.ndarray, inverse: np.ndarray, amplitude: Amplitude
+    ) -> Any:
         """Return where to start: a name, an image, a pattern, or the state of the last fit."""
         if self.warm_start and hasattr(self, "pattern_"):
-            return self._last_state(problem, inverse)
-        if isinstance(self.reference, (str, Pattern)):
+            last = amplitude.lowered_pattern(self.pattern_)
+            return self._last_state(last, problem, inverse)
+        if isinstance(self.reference, str):
             return self.reference
-        if np.ndim(self.reference) == 0:
-            index = int(np.asarray(self.reference))
+        if isinstance(self.reference, Pattern):
+            return amplitude.lowered_pattern(self.reference)
+        return amplitude.lowered(self._reference_image(rows))
+
+    def _reference_image(self, rows: np.ndarray) -> np.ndarray:
+        """Return the image to start from, one of the user's or another one."""
+        reference: Any = self.reference
+        if np.ndim(reference) == 0:
+            index = int(np.asarray(reference))
             if not 0 <= index < len(rows):
                 raise ValueError(f"reference={index} is not an index of {len(rows)} images.")
             return rows[index]
-        image = as_floats("reference", self.reference).astype(rows.dtype)
+        image = as_floats("reference", reference).astype(rows.dtype)
         if image.size != rows.shape[1]:
             raise ValueError(
                 f"reference has shape {image.shape}; the images have {self.image_shape_}."
             )
         return image.reshape(-1)
 
-    def _last_state(self, problem: Problem, inverse: np.ndarray) -> State:
+    def _last_state(self, pattern: Pattern, problem: Problem, inverse: np.ndarray) -> State:
         """Return the last pattern with its λ for the same images, or found anew for others."""
         family, images = problem.transformation, problem.observations
         if len(self.parameters_) == len(inverse) and (inverse >= 0).all():
             lam = np.empty((len(images), family.parameters.dim), images.dtype)
             lam[inverse] = family.parameters.put_inside(self.parameters_)
         else:
-            lam = locate(images, [self.pattern_], family, EFFORTS["normal"]).lam[:, 0]
-        return State(self.pattern_, lam, problem.error(self.pattern_, lam))
+            lam = locate(images, [pattern], family, EFFORTS["normal"]).lam[:, 0]
+        return State(pattern, lam, problem.error(pattern, lam))
 
     def _store(
-        self, learned: Learned, problem: Problem, rows: np.ndarray, inverse: np.ndarray
+        self,
+        learned: Learned,
+        pattern: Pattern,
+        problem: Problem,
+        rows: np.ndarray,
+        inverse: np.ndarray,
     ) -> None:
-        """Set the fitted attributes, in the order of the user's images."""
-        self.pattern_ = learned.state.pattern
+        """Set the fitted attributes, in the order and the unit of the user's images."""
+        self.pattern_ = pattern
         self.transformation_ = problem.transformation
         self.parameters_ = learned.state.lam[inverse]
         if (inverse < 0).any():
@@ -363,7 +387,7 @@ class PATS(TransformerMixin, ImageEstimator):
         self.error_path_ = path
         self.n_iter_ = max(1, len(path))
         self.stop_reason_ = learned.reason
-        if learned.reason == "interrupted":
+        if learned.reason == INTERRUPTED:
             warnings.warn(
                 f"Learning was interrupted after {self.pattern_.n_atoms} atoms; the model is "
                 "usable, and fit with warm_start=True goes on from here.",

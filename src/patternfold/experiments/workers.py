@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from patternfold.experiments.base import Done, Values
+from patternfold.numerics.interrupts import listening
 
 _ONE_THREAD = {
     "NPROC": "1",
@@ -28,9 +29,14 @@ def cores() -> int:
 
 
 def timed(function: Callable[[], Values]) -> Done:
-    """Do a piece of work and take the time."""
+    """Do a piece of work and take the time.
+
+    After Ctrl-C a learner ends with what it has; that is no result of the work, and is not kept.
+    """
     started = time.perf_counter()
-    values = function()
+    with listening() as interrupts:
+        values = function()
+        interrupts.check()
     return Done(values, time.perf_counter() - started)
 
 

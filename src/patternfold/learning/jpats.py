@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from patternfold.learning.acceptance import Acceptance, no_worse
 from patternfold.learning.joint import (
@@ -30,8 +29,16 @@ from patternfold.learning.schedules import (
     sigmoid_slopes,
 )
 from patternfold.learning.start import reference_patterns, run
-from patternfold.learning.state import Callback, Reporter, State
+from patternfold.learning.state import (
+    ASKED_TO_STOP,
+    INTERRUPTED,
+    STOPPED,
+    Callback,
+    Reporter,
+    State,
+)
 from patternfold.model.pattern import Pattern
+from patternfold.numerics.threads import one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -87,16 +94,18 @@ def learn_jointly(
     Ctrl-C once there are patterns ends the run with what there is.
     """
     report = Reporter(callback, len(problem.labels), max(settings.n_atoms))
-    with threadpool_limits(limits=1, user_api="blas"):
-        state, margins = first_state(problem, settings, reference, callback)
+    with one_blas_thread():
+        state, margins, reason = first_state(problem, settings, reference, callback)
         path = [Errors(*state.errors(problem))]
+        if reason in STOPPED:
+            return JointLearned(state, path, reason)
         reason = "the number of atoms was reached"
         try:
             for new, stage in stages(problem, settings, state, margins):
                 state = new
                 path.append(Errors(*state.errors(problem)))
                 if _tell(report, problem, state, path[-1], stage):
-                    reason = "the callback asked to stop"
+                    reason = ASKED_TO_STOP
                     break
             else:
                 if _room(settings, state):
@@ -104,7 +113,7 @@ def learn_jointly(
         except KeyboardInterrupt:
             if not all(p.n_atoms for p in state.patterns):
                 raise
-            reason = "interrupted"
+            reason = INTERRUPTED
     return JointLearned(state, path, reason)
 
 
@@ -125,28 +134,51 @@ def first_state(
     settings: JointSettings,
     reference: str,
     callback: Callback | None,
-) -> tuple[JointState, Margins]:
+) -> tuple[JointState, Margins, str]:
     """Learn the first atoms of each class alone, and project every image on every manifold.
 
     Without such atoms the first λ_i^{m,r} come from reference patterns Ψ^m and p_0^m = 0: lines 3
     to 5 of Algorithm 2. So do the first r_i^m and f_0: to manifolds of nothing all images are
-    equally far.
+    equally far. The last result tells why learning stopped, if somebody asked for it.
     """
-    patterns, references = [], []
-    for m, own in enumerate(problem.classes):
-        alone = replace(settings.alone, n_atoms=settings.n_atoms[m] - settings.n_joint)
-        if alone.n_atoms > 0:
-            patterns.append(run(own, alone, reference, callback).state.pattern)
-        else:
-            references.append(reference_patterns(own, replace(alone, n_starts=1), reference)[0])
-    if references and patterns:
+    counts = [count - settings.n_joint for count in settings.n_atoms]
+    if min(counts) <= 0 < max(counts):
         raise ValueError("n_joint must be below n_atoms of every class, or of none.")
-    found = cross_project(problem, tuple(patterns or references), settings.alone.effort)
-    margins = found.margins(problem.labels)
-    if patterns:
-        return found, margins
+    effort, reason = settings.alone.effort, ""
+    if max(counts) > 0:
+        patterns, reason = first_patterns(problem, settings, counts, reference, callback)
+        found = cross_project(problem, patterns, effort)
+        return found, found.margins(problem.labels), reason
+    one = replace(settings.alone, n_starts=1)
+    references = [reference_patterns(own, one, reference)[0] for own in problem.classes]
+    found = cross_project(problem, tuple(references), effort)
     empty = (problem.all.empty,) * problem.n_classes
-    return JointState(empty, found.lam, frozen_squares(problem, empty, found.lam)), margins
+    state = JointState(empty, found.lam, frozen_squares(problem, empty, found.lam))
+    return state, found.margins(problem.labels), reason
+
+
+def first_patterns(
+    problem: JointProblem,
+    settings: JointSettings,
+    counts: list[int],
+    reference: str,
+    callback: Callback | None,
+) -> tuple[tuple[Pattern, ...], str]:
+    """Learn so many atoms of each class alone.
+
+    Ctrl-C is raised unless every class has a pattern. When the callback asks to stop, the classes
+    that are left get an atom each: a model needs all of them.
+    """
+    patterns, reason = [], ""
+    for own, count in zip(problem.classes, counts, strict=True):
+        alone = replace(settings.alone, n_atoms=1 if reason == ASKED_TO_STOP else count)
+        learned = run(own, alone, reference, None if reason == ASKED_TO_STOP else callback)
+        patterns.append(learned.state.pattern)
+        if learned.reason in STOPPED:
+            reason = learned.reason
+        if reason == INTERRUPTED and len(patterns) < problem.n_classes:
+            raise KeyboardInterrupt
+    return tuple(patterns), reason
 
 
 def iterations(

@@ -21,11 +21,15 @@ from patternfold._validation import require_finite
 from patternfold.model.grid import Grid
 from patternfold.numerics.chunks import padded_rows
 from patternfold.numerics.compilation import compiled
+from patternfold.numerics.forks import require_own_threads
 from patternfold.numerics.precision import precision
 
 CHUNK_BYTES = {"cpu": 2**19, "gpu": 2**26, "tpu": 2**26}
 """Size of a chunk's images: on a CPU, enough to keep its cores busy between two calls, and small,
 so that few and many images share compiled code; on an accelerator, enough to fill it."""
+
+MOST_BYTES = 2**25
+"""Size that a chunk of a few large images may have."""
 
 
 @jax.tree_util.register_dataclass
@@ -69,6 +73,7 @@ class Observations:
 
         ``size`` is the number of images in a chunk, by default what suits the device.
         """
+        require_own_threads()
         dtype = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
         weights = np.ones(len(images)) if weights is None else np.asarray(weights, np.float64)
         devices = list(devices or jax.local_devices())
@@ -222,7 +227,9 @@ class Observations:
 
 def chunk_size(n_images: int, bytes_per_image: int, platform: str) -> int:
     """Images per chunk: a power of two, or what a single chunk needs."""
-    most = max(8, CHUNK_BYTES.get(platform, CHUNK_BYTES["cpu"]) // max(1, bytes_per_image))
+    most = CHUNK_BYTES.get(platform, CHUNK_BYTES["cpu"]) // max(1, bytes_per_image)
+    # A few images at least, unless these alone are large: dozens of arrays of their size exist.
+    most = max(most, min(8, MOST_BYTES // max(1, bytes_per_image)), 1)
     most = 2 ** (most.bit_length() - 1)
     return min(most, padded_rows(max(1, n_images)))
 

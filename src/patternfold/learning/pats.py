@@ -15,8 +15,9 @@ from patternfold.learning.refit.coefficients import correct_coefficients
 from patternfold.learning.refit.correct import correct_all, least_useful
 from patternfold.learning.select.points import gather, pull_back
 from patternfold.learning.select.refine import refine_frozen_on_pixels, refine_tangent
-from patternfold.learning.state import Callback, Reporter, State
+from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, Callback, Reporter, State
 from patternfold.model.pattern import Pattern
+from patternfold.numerics.interrupts import check_interrupts
 
 GATHERED_WIDTH = 1.35
 """Half the side of the square on which residuals are gathered. Pixels of images that are scaled
@@ -49,7 +50,7 @@ def learn(
     """Grow the pattern of ``start`` atom by atom: the repeat loop of Algorithm 1.
 
     ``path`` holds E after each atom that ``start`` has already. Ctrl-C after the first atom ends
-    the run with what there is.
+    the run with what there is; whoever called must look at the reason and end, too.
     """
     report = Reporter(callback, len(problem.observations), settings.n_atoms)
     rng = np.random.default_rng(settings.seed)
@@ -57,6 +58,7 @@ def learn(
     reason = "the number of atoms was reached"
     rounding = (10 * np.finfo(problem.observations.dtype).eps) ** 2 * problem.energy
     try:
+        check_interrupts()
         while state.pattern.n_atoms < settings.n_atoms:
             if state.error <= rounding:
                 reason = "the images are matched to rounding"
@@ -69,20 +71,22 @@ def learn(
             state = new
             path.append(state.error)
             if report(state.pattern.n_atoms, state.error / problem.energy, stage):
-                reason = "the callback asked to stop"
+                reason = ASKED_TO_STOP
                 break
             if improvement < settings.tol:
                 reason = f"an atom lowered the error by less than tol={settings.tol:g}"
                 break
-        if settings.refit == "all" and settings.settle and path:
+        if settings.refit == "all" and settings.settle and path and reason != ASKED_TO_STOP:
             for settled in settle(problem, settings, state, rng):
                 state = settled
                 path[-1] = state.error
-                report(state.pattern.n_atoms, state.error / problem.energy, "settling")
+                if report(state.pattern.n_atoms, state.error / problem.energy, "settling"):
+                    reason = ASKED_TO_STOP
+                    break
     except KeyboardInterrupt:
         if not state.pattern.n_atoms:
             raise
-        reason = "interrupted"
+        reason = INTERRUPTED
     return Learned(state, path, reason)
 
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from patternfold.learning.coarse import coarsened
 from patternfold.learning.frame import fix_frame
+from patternfold.learning.levels import Levels
 from patternfold.learning.many import representatives, settle_on_all
 from patternfold.learning.observations import Observations, distances_to_mean
 from patternfold.learning.pats import Learned, learn, refine_atom, update_parameters
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
-from patternfold.learning.state import Callback, Reporter, State
+from patternfold.learning.state import (
+    ASKED_TO_STOP,
+    INTERRUPTED,
+    STOPPED,
+    Callback,
+    Reporter,
+    State,
+)
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.compilation import warm_up
+from patternfold.numerics.threads import one_blas_thread
 
 REFERENCE_ATOMS, PIXELS_PER_ATOM = 8, 8
 """Most atoms of the reference pattern that stands for an image, and least pixels for each."""
@@ -33,18 +42,18 @@ def run(
     reference: str | int | np.ndarray | Pattern | State,
     callback: Callback | None = None,
 ) -> Learned:
-    """Learn from a reference, or go on from an earlier state, and fix the frame of the result."""
-    # NumPy's small systems gain nothing from threads, which would only wait beside JAX's.
-    with threadpool_limits(limits=1, user_api="blas"):
-        some = representatives(problem, settings)
-        if some is None:
-            learned = _run(problem, settings, reference, callback)
-        else:
-            learned = _run_on_some(problem, settings, reference, callback, *some)
-    pattern, lam, error = learned.state
-    pattern = drop_idle_atoms(problem, pattern, lam)
-    pattern, lam = fix_frame(pattern, lam, problem.transformation)
-    return Learned(State(pattern, lam, error), learned.path, learned.reason)
+    """Learn from a reference, or go on from an earlier state, and fix the frame of the result.
+
+    Large images are learned from on averages over cells, and everything is corrected on all pixels
+    at the end. Ctrl-C ends the run with what there is, as soon as there is an atom.
+    """
+    with one_blas_thread():
+        coarse = coarsened(problem.observations) if settings.refit is not None else None
+        if coarse is None:
+            return _run(problem, settings, reference, callback)
+        levels = Levels(problem, replace(problem, observations=coarse))
+        learned = _run(levels.coarse, settings, levels.down(reference), levels.told(callback))
+        return levels.finish(settings, learned, callback)
 
 
 def _run(
@@ -53,14 +62,35 @@ def _run(
     reference: str | int | np.ndarray | Pattern | State,
     callback: Callback | None,
 ) -> Learned:
-    if isinstance(reference, State):
-        start, path = reference, []
+    """Learn on the pixels of the problem, from all images or, where they are many, some first."""
+    some = representatives(problem, settings)
+    if some is None:
+        learned = _grow(problem, settings, reference, callback)
     else:
-        start, path = _begin(problem, settings, reference, callback)
-    return learn(problem, settings, start, callback, path=path)
+        learned = _grow_on_some(problem, settings, reference, callback, *some)
+    try:
+        return learned._replace(state=_tidied(problem, learned.state))
+    except KeyboardInterrupt:
+        return learned._replace(reason=INTERRUPTED)
 
 
-def _run_on_some(
+def _grow(
+    problem: Problem,
+    settings: Settings,
+    reference: str | int | np.ndarray | Pattern | State,
+    callback: Callback | None,
+) -> Learned:
+    """Find where to start and learn."""
+    if isinstance(reference, State):
+        begun = Learned(reference, [], "")
+    else:
+        begun = _begin(problem, settings, reference, callback)
+    if begun.reason in STOPPED:
+        return begun
+    return learn(problem, settings, begun.state, callback, path=begun.path)
+
+
+def _grow_on_some(
     problem: Problem,
     settings: Settings,
     reference: str | int | np.ndarray | Pattern | State,
@@ -75,17 +105,27 @@ def _run_on_some(
     elif isinstance(reference, State):
         pattern, lam = reference.pattern, reference.lam.copy()
         reference = State(pattern, lam[index], part.error(pattern, lam[index]))
-    grown = _run(part, settings, reference, callback)
+    grown = _grow(part, settings, reference, callback)
     report = Reporter(callback, len(problem.observations), settings.n_atoms)
     pattern, lam[index], estimate = grown.state
     state, reason = State(pattern, lam, problem.energy), grown.reason
     try:
         for state in settle_on_all(problem, settings, pattern, lam):
-            report(pattern.n_atoms, state.error / problem.energy, "settling on all images")
+            if reason in STOPPED:  # λ of all images is needed, and no more
+                break
+            if report(pattern.n_atoms, state.error / problem.energy, "settling on all images"):
+                reason = ASKED_TO_STOP
     except KeyboardInterrupt:
-        reason = "interrupted"
+        reason = INTERRUPTED
     scale = state.error / estimate if estimate else 1.0
     return Learned(state, [scale * error for error in grown.path], reason)
+
+
+def _tidied(problem: Problem, state: State) -> State:
+    """The same images from fewer atoms, if some are idle, in a frame that is fixed."""
+    pattern = drop_idle_atoms(problem, state.pattern, state.lam)
+    pattern, lam = fix_frame(pattern, state.lam, problem.transformation)
+    return State(pattern, lam, state.error)
 
 
 def _begin(
@@ -93,14 +133,21 @@ def _begin(
     settings: Settings,
     reference: str | int | np.ndarray | Pattern,
     callback: Callback | None,
-) -> tuple[State, list[float]]:
+) -> Learned:
     """Find where to start; meanwhile compile, beside it, what is needed next."""
     dtype, rehearsal = problem.observations.dtype, Rehearsal(problem, settings)
     with warm_up(rehearsal.project, dtype):
         references = reference_patterns(problem, settings, reference)
         rehearsal.refine()
-    with warm_up(rehearsal.correct, dtype):
-        return best_start(problem, settings, references, callback)
+    begun = None
+    try:
+        with warm_up(rehearsal.correct, dtype):
+            begun = best_start(problem, settings, references, callback)
+    except KeyboardInterrupt:
+        if begun is None or not begun.state.pattern.n_atoms:
+            raise
+        return begun._replace(reason=INTERRUPTED)
+    return begun
 
 
 @dataclass(frozen=True)
@@ -146,26 +193,32 @@ def best_start(
     settings: Settings,
     references: list[Pattern],
     callback: Callback | None = None,
-) -> tuple[State, list[float]]:
+) -> Learned:
     """Run a few atoms from each reference and keep the run that has come furthest.
 
     The outcome depends on the first λ_i, the paper's open problem; most bad starts show early. An
-    earlier reference gives way only to one that is clearly ahead. Returns where the run is that is
-    kept, and E after each of its atoms.
+    earlier reference gives way only to one that is clearly ahead. When somebody asks to stop, the
+    race is over, and the reason says so.
     """
     starts = [start_from(problem, settings, reference) for reference in references]
     if len(starts) == 1:
-        return starts[0], []
+        return Learned(starts[0], [], "")
     short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
-    runs = [
-        learn(problem, short, start, callback, f"start {i} of {len(starts)}")
-        for i, start in enumerate(starts, 1)
-    ]
-    best = runs[0]
-    for run in runs[1:]:
-        if run.state.error < (1 - CLEARLY) * best.state.error:
+    best, reason = None, ""
+    for i, start in enumerate(starts, 1):
+        try:
+            run = learn(problem, short, start, callback, f"start {i} of {len(starts)}")
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            return best._replace(reason=INTERRUPTED)
+        if best is None or run.state.error < (1 - CLEARLY) * best.state.error:
             best = run
-    return best.state, best.path
+        if run.reason in STOPPED:
+            reason = run.reason
+            break
+    assert best is not None  # there is a reference
+    return best._replace(reason=reason)
 
 
 def start_from(problem: Problem, settings: Settings, reference: Pattern) -> State:
@@ -228,7 +281,10 @@ def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pa
         correct_every=4,  # the reference is only a start
         seed=seed,
     )
-    return learn(alone, settings, start).state.pattern
+    learned = learn(alone, settings, start)
+    if learned.reason == INTERRUPTED:
+        raise KeyboardInterrupt  # a reference is nothing to end with
+    return learned.state.pattern
 
 
 def drop_idle_atoms(problem: Problem, pattern: Pattern, lam: np.ndarray) -> Pattern:

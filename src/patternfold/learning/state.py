@@ -10,6 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from patternfold.model.pattern import Pattern
+from patternfold.numerics.interrupts import check_interrupts
+
+INTERRUPTED = "interrupted"
+ASKED_TO_STOP = "the callback asked to stop"
+STOPPED = (INTERRUPTED, ASKED_TO_STOP)
+"""Reasons to stop that come from people: whatever a run is part of ends with it."""
 
 
 class State(NamedTuple):
@@ -51,7 +57,8 @@ class Reporter:
     started: float = field(default_factory=time.perf_counter)
 
     def __call__(self, n_atoms: int, error: float, stage: str = "learning") -> bool:
-        """Report; a callback that returns True asks to stop."""
+        """Report; a callback that returns True asks to stop. Ctrl-C is raised if it was missed."""
+        check_interrupts()
         if self.callback is None:
             return False
         seconds = time.perf_counter() - self.started

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import jax
@@ -42,8 +42,10 @@ def warm_up(work: Callable[[], object], dtype: Any) -> Iterator[None]:
     """Do some work beside the block, only for what it compiles; wait for it at the end.
 
     Compiling takes one core: what is needed later may as well be compiled on another. Errors are
-    not reported; they come again where the work is done for its result.
+    not reported; they come again where the work is done for its result. Where the block fails, or
+    the waiting is interrupted, the work ends by itself.
     """
+    done = Event()
 
     def run() -> None:
         try:
@@ -51,10 +53,11 @@ def warm_up(work: Callable[[], object], dtype: Any) -> Iterator[None]:
                 work()
         except Exception:
             return
+        finally:
+            done.set()
 
-    beside = Thread(target=run, daemon=True)
-    beside.start()
-    try:
-        yield
-    finally:
-        beside.join()
+    # No daemon: Python waits for it at the end of the program. Compiling while everything is taken
+    # down around it ends in a segmentation fault.
+    Thread(target=run, daemon=False).start()
+    yield
+    done.wait()  # an interrupted Thread.join would take the thread for finished

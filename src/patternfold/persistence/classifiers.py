@@ -89,6 +89,7 @@ def pack_aligned_views(model: AlignedViewsClassifier) -> Payload:
         "C": machine.C,
         "gamma": machine.gamma,
         "features": views.features,
+        "stop_reason": model.stop_reason_,
         **_describe_shared(model, views),
     }
     labels = np.repeat(np.arange(len(model.classes_)), machine.n_support_)
@@ -116,6 +117,9 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     views = AlignedViews(
         features=model.features, distances=model.distances, parameters=model.parameters
     )
+    # The first files say nothing of the reason.
+    reason = take({"stop_reason": "not known"} | description, "stop_reason", str)
+    shared["stop_reason_"] = reason
     classes, patterns = shared["classes_"], shared.pop("patterns_")
     vars(views).update(shared | {"patterns_": patterns, "image_shape": shared["image_shape_"]})
     machine = _build_machine(description, arrays, classes)

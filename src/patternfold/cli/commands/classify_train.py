@@ -14,6 +14,7 @@ from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import prepare_images, table
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
+from patternfold.numerics.interrupts import check_interrupts
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -40,6 +41,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         text += (
             f"; {judged['accuracy']:.1%} of {judged['held_out']} held-out images right\n{matrix}"
         )
+    check_interrupts()
     _save(model, found, labels, held, options)
     console.result(values, text)
     return 0

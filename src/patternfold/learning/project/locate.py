@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from patternfold.learning.coarse import coarsened
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import Effort
 from patternfold.learning.observations import Observations
@@ -18,6 +19,9 @@ from patternfold.model.atoms import Atoms, stack_atoms
 from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
+
+LAST_STEPS = 4
+"""Most steps on all pixels of large images, from what was found on cells."""
 
 
 def locate(
@@ -31,6 +35,8 @@ def locate(
     describe: bool = True,
 ) -> Found:
     """Find the point of every manifold that is nearest to each image.
+
+    Large images are searched for on averages over cells, and λ then improved on all pixels.
 
     Parameters
     ----------
@@ -57,6 +63,12 @@ def locate(
     Found
         NumPy arrays with one row per image.
     """
+    if everywhere and start is None and (coarse := coarsened(observations)) is not None:
+        found = locate(coarse, patterns, transformation, effort, describe=describe)
+        last = replace(effort, max_iter=LAST_STEPS, newton_after=LAST_STEPS, again=None)
+        return locate(
+            observations, patterns, transformation, last, found.lam, False, False, describe
+        )
     found = _locate_once(
         observations, patterns, transformation, effort, start, everywhere, with_bank, describe
     )

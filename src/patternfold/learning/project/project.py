@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from patternfold._validation import as_images, as_parameters, unknown_name
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.observations import Observations
+from patternfold.learning.project.brightness import in_range
 from patternfold.learning.project.locate import locate, locate_by_lines
 from patternfold.learning.project.search import Found
 from patternfold.model.box import Box
@@ -132,11 +134,18 @@ def project(
     rows, shape = as_images(images, image_shape, finite=False)
     rows = rows.astype(working_dtype(rows), copy=False)
     starts = _starts(start, len(rows), len(patterns), family.parameters, rows.dtype)
-    with precision(rows.dtype):
-        observations = Observations.put(rows, Grid(*shape))
+    amplitude = Amplitude.of_patterns(patterns)
+    lowered = [amplitude.lowered_pattern(p) for p in patterns]
+
+    def find(images: np.ndarray, some: Any) -> Found:
+        observations = Observations.put(images, Grid(*shape))
         observations.require_finite("images", rows)
-        found = _find(observations, patterns, family, method, how, starts, bool(n_candidates))
-    parameters, distances, status = found.lam, np.sqrt(found.square), _WORDS[found.status]
+        start = None if starts is None else starts[some]
+        return _find(observations, lowered, family, method, how, start, bool(n_candidates))
+
+    with precision(rows.dtype):
+        found, distances = in_range(find, rows, amplitude)
+    parameters, status = found.lam, _WORDS[found.status]
     if isinstance(pattern, Pattern):
         parameters, distances, status = parameters[:, 0], distances[:, 0], status[:, 0]
     return Projection(parameters, distances, status, family.parameters.names)

@@ -1,0 +1,78 @@
+"""The unit that images are computed in: a power of two, so that nothing is rounded.
+
+Errors are squares. Those of images far from 1 leave the range of floating point long before the
+images do, and thresholds mean something else there. Such images, and patterns with them, are
+divided by a power of two before anything is computed, and results multiplied by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from patternfold.model.pattern import Pattern
+
+ORDINARY = 2.0**-16, 2.0**17
+"""Amplitudes that are left alone: all usual formats of pixels, and images of unit norm."""
+
+
+@dataclass(frozen=True)
+class Amplitude:
+    """Images are computed with in units of 2 to this power."""
+
+    exponent: int = 0
+
+    @classmethod
+    def of_images(cls, name: str, images: np.ndarray) -> Amplitude:
+        """That of images to learn from; refuses images whose norms are too large for their type."""
+        peak = _peak(images)
+        amplitude = cls(_exponent(peak))
+        if not amplitude.exponent:
+            return amplitude
+        norm = np.linalg.norm(amplitude.lowered(images).astype(np.float64), axis=-1).max()
+        if math.frexp(norm)[1] + amplitude.exponent > np.finfo(images.dtype).maxexp:
+            raise ValueError(
+                f"{name} holds values up to {peak:.3g}: the norm of an image is too large for "
+                f"{images.dtype}. Divide the images by {peak:.0e}, or give them as float64."
+            )
+        return amplitude
+
+    @classmethod
+    def of_patterns(cls, patterns: Sequence[Pattern]) -> Amplitude:
+        """That of the images of patterns."""
+        return cls(_exponent(max((_peak(p.coef) for p in patterns), default=0.0)))
+
+    def lowered(self, images: np.ndarray) -> np.ndarray:
+        """Images in this unit."""
+        return np.ldexp(images, -self.exponent) if self.exponent else images
+
+    def raised(self, distances: np.ndarray) -> np.ndarray:
+        """Distances in the user's unit."""
+        return np.ldexp(distances, self.exponent) if self.exponent else distances
+
+    def lowered_pattern(self, pattern: Pattern) -> Pattern:
+        """A pattern in this unit."""
+        return _scaled(pattern, -self.exponent)
+
+    def raised_pattern(self, pattern: Pattern) -> Pattern:
+        """A pattern in the user's unit."""
+        return _scaled(pattern, self.exponent)
+
+
+def _peak(values: np.ndarray) -> float:
+    return float(max(values.max(initial=0), -values.min(initial=0)))
+
+
+def _exponent(peak: float) -> int:
+    """Exponent of the power of two to divide by; 0 for ordinary amplitudes."""
+    low, high = ORDINARY
+    return 0 if peak == 0 or low <= peak < high else math.frexp(peak)[1] - 1
+
+
+def _scaled(pattern: Pattern, exponent: int) -> Pattern:
+    if not exponent:
+        return pattern
+    return pattern.replace(np.ldexp(pattern.coef, exponent), pattern.gamma)
