@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import pytest
 from patternfold.learning.effort import EFFORTS, LEARNING
 
 matplotlib.use("Agg")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs of a shell in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PATTERNFOLD_CACHE"] = "off"  # the user's cache folder is not ours
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")

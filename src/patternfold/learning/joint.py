@@ -127,6 +127,38 @@ def cross_project(
     return JointState(patterns, found.lam, found.square.astype(np.float64))
 
 
+FOLLOWING_STEPS = 2
+"""Steps of λ when patterns have moved a little."""
+
+WITHIN_REACH = 2.0
+"""A manifold matters for an image if its d² is at most so many times that of the nearest one, or if
+it is the image's own; the others follow later."""
+
+
+def follow(
+    problem: JointProblem, patterns: tuple[Pattern, ...], effort: Effort, state: JointState
+) -> JointState:
+    """The λ^{m,r} that matter, moved along with the patterns; others stay as they are."""
+    matters = state.squares <= WITHIN_REACH * state.squares.min(axis=1, keepdims=True)
+    matters[np.arange(len(matters)), problem.labels] = True
+    whole, known = problem.all, np.where(matters[:, :, None], state.lam, np.nan)
+    found = locate(
+        whole.observations,
+        patterns,
+        whole.transformation,
+        effort,
+        known,
+        everywhere=False,
+        describe=False,
+        steps=FOLLOWING_STEPS,
+    )
+    return JointState(
+        patterns,
+        np.where(matters[:, :, None], found.lam, state.lam),
+        np.where(matters, found.square, state.squares),
+    )
+
+
 def frozen_squares(
     problem: JointProblem, patterns: tuple[Pattern, ...], lam: np.ndarray
 ) -> np.ndarray:

@@ -93,6 +93,11 @@ class Problem:
         return self.sampling(self.phases[:: max(1, len(self.phases) - 1)])
 
     @cached_property
+    def sparsest(self) -> Sampling:
+        """The images at every other row and column: enough for atoms where λ stays."""
+        return self.sampling(self.phases[:1])
+
+    @cached_property
     def ample(self) -> Sampling:
         """At all pixels, or, where the images have more than enough of them together, a part."""
         many = len(self.observations) * self.grid.n_pixels > AMPLE_PIXELS

@@ -20,6 +20,9 @@ from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 
+MOST_STEPS = 2**30
+"""No limit but that of the effort."""
+
 LAST_STEPS = 4
 """Most steps on all pixels of large images, from what was found on cells."""
 
@@ -33,6 +36,7 @@ def locate(
     everywhere: bool = True,
     with_bank: bool = True,
     describe: bool = True,
+    steps: int = MOST_STEPS,
 ) -> Found:
     """Find the point of every manifold that is nearest to each image.
 
@@ -57,6 +61,8 @@ def locate(
         compiling without it, none at all where global ones come before or after.
     describe : bool
         Whether to tell how searches ended, and the misfit.
+    steps : int
+        Most steps on all pixels, if that is less than ``effort`` allows.
 
     Returns
     -------
@@ -70,7 +76,15 @@ def locate(
             observations, patterns, transformation, last, found.lam, False, False, describe
         )
     found = _locate_once(
-        observations, patterns, transformation, effort, start, everywhere, with_bank, describe
+        observations,
+        patterns,
+        transformation,
+        effort,
+        start,
+        everywhere,
+        with_bank,
+        describe,
+        steps,
     )
     if effort.again is not None and everywhere and len(observations):
         found = _again(observations, patterns, transformation, effort, found)
@@ -111,6 +125,7 @@ def _locate_once(
     everywhere: bool,
     with_bank: bool = True,
     describe: bool = True,
+    steps: int = MOST_STEPS,
 ) -> Found:
     grid, dtype = observations.grid, observations.dtype
     atoms = stack_atoms(patterns, dtype)
@@ -118,7 +133,9 @@ def _locate_once(
         search,
         bank=make_bank(atoms, transformation, grid, effort) if with_bank else None,
         distance=distance_to(atoms, transformation, grid, dtype),
-        scope=Scope(np.asarray(everywhere), np.asarray(start is not None)),
+        scope=Scope(
+            np.asarray(everywhere), np.asarray(start is not None), np.asarray(steps, np.int32)
+        ),
         # What follows is no part of this search, and must not make it compile again.
         effort=replace(effort, again=None, misfit=0.0),
         grid=grid,

@@ -54,10 +54,14 @@ class Found(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """What is searched: the whole box, the neighbourhood of known λ, or both."""
+    """What is searched: the whole box, the neighbourhood of known λ, or both; and for how long.
+
+    ``steps`` on all pixels are taken at most, and never more than the effort allows.
+    """
 
     everywhere: Bool[Array | np.ndarray, ""]
     start: Bool[Array | np.ndarray, ""]
+    steps: Int[Array | np.ndarray, ""]
 
 
 @partial(compiled, static_argnames=("effort", "grid", "describe"))
@@ -74,15 +78,15 @@ def search(
     """Project the images of a chunk on every pattern.
 
     Without a bank the search is local. Flags, not shapes, say what is searched: the same compiled
-    code serves a global search, one that also knows λ, and a local one. Unless asked to
-    ``describe`` its ends, the search leaves out how it ended and the misfit.
+    code serves a global search, one that also knows λ, and a local one. λ that is no number is not
+    known. Unless asked to ``describe`` its ends, the search leaves out how it ended and the misfit.
     """
     starts, wanted = _finalists(chunk, start, bank, distance, scope, effort, grid)
     pixels = _pixels(chunk.images, chunk.roots)
     rows = make_rows(starts, wanted)
     own = distance if starts.shape[1] > 1 else single(distance)
-    steps = effort.max_iter
-    first = min(effort.newton_after, steps) if effort.newton else steps
+    steps = jnp.minimum(scope.steps, effort.max_iter)
+    first = jnp.minimum(effort.newton_after, steps) if effort.newton else steps
     ends = refine(own, pixels, rows, first, steps - first, effort.newton)
     return _best(own, chunk, grid, rows, ends, starts.shape[:3], describe)
 
@@ -101,7 +105,7 @@ def _finalists(
     Known λ always are: whatever the other stages say, no image ends worse than it began.
     """
     known = jnp.broadcast_to(scope.start, (*start.shape[:2], 1))
-    known = known & (chunk.weights != 0)[:, None, None]
+    known = known & (chunk.weights != 0)[:, None, None] & jnp.isfinite(start).all(2, keepdims=True)
     known_start = (start[:, :, None], known)
     if bank is None:
         return known_start

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg, special
 
 from patternfold.learning.effort import Effort
-from patternfold.learning.joint import JointProblem, JointState, cross_project
+from patternfold.learning.joint import JointProblem, JointState, cross_project, follow
 from patternfold.learning.problem import Problem
 from patternfold.learning.schedules import (
     AlphaSchedule,
@@ -50,12 +50,14 @@ def tune(
     scales = state.margins(labels).f, state.own_squares(labels)
     last = alpha(LAST_ITERATION, margin_scale(*scales))
     start = SmoothError(problem, state, last, usual_beta(*scales), effort)
-    fewest = state.errors(problem)[0]
+    fewest, best = state.errors(problem)[0], None
     for point in descend(start, max_iter, TOLERANCE, RULE):
         wrong = point.state.errors(problem)[0]
         if wrong <= fewest:
-            fewest = wrong
-            yield point.state
+            fewest, best = wrong, point.state
+            yield best
+    if best is not None:
+        yield cross_project(problem, best.patterns, effort, best.lam)
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,7 @@ class SmoothError:
             self._moved(equations, damping, pattern)
             for equations, pattern in zip(self._equations, self.state.patterns, strict=True)
         )
-        state = cross_project(self.problem, patterns, self.effort, self.state.lam)
-        return replace(self, state=state)
+        return replace(self, state=follow(self.problem, patterns, self.effort, self.state))
 
     @cached_property
     def _equations(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -111,7 +112,7 @@ class SmoothError:
     def _normal(self, m: int, part: Problem, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Normal equations of Σ w‖u − U_λ(p^m)‖² in the atoms of p^m, over some of the images."""
         lam = self.state.lam[index, m]
-        equations = part.equations(self.state.patterns[m], lam, part.sparse, False)
+        equations = part.equations(self.state.patterns[m], lam, part.sparsest, False)
         return equations.normal.atoms, equations.normal.slope
 
     def _moved(
