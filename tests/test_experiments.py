@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,11 +17,13 @@ from patternfold.cli import main
 from patternfold.experiments import Claim, Experiment, Outcome, Picture, registry
 from patternfold.experiments.base import Done
 from patternfold.experiments.context import Context
+from patternfold.experiments.durations import OTHER, SECONDS, expected_seconds
 from patternfold.experiments.ledger import write_ledger
 from patternfold.experiments.page import write_page
 from patternfold.experiments.results import run_experiment
 from patternfold.experiments.steps import fingerprint, read_step, save_step
-from patternfold.experiments.workers import do_all
+from patternfold.experiments.together import run_together
+from patternfold.experiments.workers import Pool, _thread_settings
 from patternfold.persistence.archive import write_archive
 
 
@@ -63,7 +66,7 @@ def tiny(monkeypatch):
     """An experiment that does nothing of weight, in place of one of the registry's."""
     calls.clear()
     # Other processes could not be counted.
-    monkeypatch.setattr("patternfold.experiments.context.cores", lambda: 1)
+    monkeypatch.setattr("patternfold.experiments.workers.cores", lambda: 1)
     experiment = Experiment(Settings(5), Settings(3), make_outcome)
     monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
 
@@ -149,16 +152,88 @@ def test_steps_of_another_experiment_are_shared(tmp_path):
         other.step("../a", partial(count_up, "a", 3))
 
 
-def test_work_is_done_by_several_processes():
-    work = {str(n): partial(squares, [n, n + 1]) for n in range(4)}
-    done = dict(do_all(work, 2))
-    assert {k: d.values["squares"].tolist() for k, d in done.items()} == {
-        str(n): [n**2, (n + 1) ** 2] for n in range(4)
-    }
-    processes = {d.values["process"] for d in done.values()}
-    assert os.getpid() not in processes
+def squares_of_both(context):
+    """First steps, and one that follows from one of them alone."""
+
+    def then(found):
+        if "1" not in found:
+            return {}
+        return {"next": partial(squares, found["1"]["squares"].tolist())}
+
+    steps = {str(n): partial(squares, [n, n + 1]) for n in range(3)}
+    found = context.parallel(steps, of="complexity", then=then)
+    rows = [{"key": key, "sum": int(v["squares"].sum())} for key, v in found.items()]
+    return Outcome(rows, {}, [Claim("It is done elsewhere.", str(found["0"]["process"]), True)])
+
+
+def test_experiments_share_processes_and_steps(tmp_path, monkeypatch):
+    experiment = Experiment(Settings(), Settings(), squares_of_both)
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
+    names = ["complexity", "illumination"]
+    told = []
+    done = dict(run_together(names, tmp_path, 2, say=told.append))
+    assert set(done) == set(names)
+    processes = {record.claims[0].measured for record in done.values()}
+    assert len(processes) == 1  # the same step of both is done once
+    assert processes != {str(os.getpid())}
+    for name in names:
+        rows = csv.DictReader((tmp_path / name / "metrics.csv").read_text().splitlines())
+        assert {row["key"]: row["sum"] for row in rows} == {
+            "0": "1",
+            "1": "5",
+            "2": "13",
+            "next": "17",
+        }
+    assert any("illumination: steps to do: 3, 2 at a time" in text for text in told)
+
+
+def test_what_fails_in_a_process_ends_the_run(tmp_path, monkeypatch):
+    steps = {"a": partial(squares, [1]), "b": partial(squares, [1], -1.0)}
+    experiment = Experiment(Settings(), Settings(), lambda context: context.parallel(steps))
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
     with pytest.raises(ValueError, match="offset is negative"):
-        list(do_all({"a": partial(squares, [1], -1.0), "b": partial(squares, [1])}, 2))
+        list(run_together(["complexity", "illumination"], tmp_path, 2))
+
+
+def test_the_longest_work_of_all_begins_first(monkeypatch):
+    begun = []
+
+    class Processes:
+        def __init__(self, *arguments):
+            pass
+
+        def submit(self, timed, function):
+            begun.append(function)
+            return Future()
+
+    monkeypatch.setattr("patternfold.experiments.workers.ProcessPoolExecutor", Processes)
+    short, middle, longest = (partial(count_up, key, 1) for key in "abc")
+    pool = Pool(2, ["a", "b"])
+    first = pool.submit("short", short, 1)
+    pool.arrived("a")
+    pool.submit("middle", middle, 5)
+    pool.submit("long", longest, 9)
+    assert pool.submit("short", short, 1) is first
+    assert begun == []
+    pool.arrived("b")
+    assert begun == [longest, middle]  # one for each process
+
+
+def test_expected_seconds_are_those_of_the_longest_beginning():
+    known = SECONDS["digits-classification"]
+    assert expected_seconds("digits-classification", "JPATS-printed-0") == known["JPATS-printed"]
+    assert expected_seconds("digits-classification", "JPATS-3") == known["JPATS"]
+    assert expected_seconds("digits-classification", "pixels-0") == OTHER
+    assert expected_seconds("complexity", "atoms-ours-4") < 0
+    assert set(SECONDS) <= set(registry.ENTRIES)
+
+
+def test_processes_share_the_cores(monkeypatch):
+    monkeypatch.setattr("patternfold.experiments.workers.cores", lambda: 16)
+    assert _thread_settings(16)["NPROC"] == _thread_settings(9)["OMP_NUM_THREADS"] == "1"
+    assert "XLA_FLAGS" in _thread_settings(16)
+    assert _thread_settings(4)["NPROC"] == "4"
+    assert "XLA_FLAGS" not in _thread_settings(4)
 
 
 def test_a_run_leaves_its_results(tmp_path, tiny):
