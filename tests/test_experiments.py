@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -12,9 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 from small_steps import squares
 
-from patternfold import datasets
+from patternfold import __version__, datasets
 from patternfold.cli import main
-from patternfold.experiments import Claim, Experiment, Outcome, Picture, registry
+from patternfold.experiments import Claim, Experiment, Outcome, Picture, registry, standins
 from patternfold.experiments.base import Done
 from patternfold.experiments.context import Context
 from patternfold.experiments.durations import OTHER, SECONDS, expected_seconds
@@ -277,13 +277,52 @@ def test_the_ledger_is_written_from_full_runs(tmp_path, tiny):
     with pytest.raises(FileNotFoundError, match="reproduce all"):
         write_ledger(results, docs)
     run_experiment("complexity", results)
+    (docs / "tried").mkdir()
+    (docs / "tried/complexity.md").write_text("This and that.")
     values, _ = write_ledger(results, docs)
-    text = (docs / "claims.md").read_text()
+    text, page = ((docs / name).read_text() for name in ("claims.md", "claims/complexity.md"))
     assert (values["statements"], values["hold"]) == (2, 1)
     assert "1 of 2 statements hold" in text
-    assert "| It \\| falls. | it does not. It grows. | **no** | – |" in text
+    assert "| [Section V](claims/complexity.md) | It \\| falls. | **no** | – |" in text
+    assert "| It \\| falls. | it does not. It grows. | **no** | – |" in page
+    assert "{include} ../tried/complexity.md" in page
     assert "Not run: digits-approximation" in text
+    assert "claims/complexity\n" in text  # the table of contents
     assert (docs / "images/experiments/complexity-curve.png").exists()
+
+
+def test_the_ledger_says_from_which_version_it_is(tmp_path, tiny, monkeypatch):
+    monkeypatch.setenv("PATTERNFOLD_COMMIT", "abc1234")
+    run_experiment("complexity", tmp_path)
+    values, _ = write_ledger(tmp_path, tmp_path)
+    assert values["versions"] == [f"{__version__}, commit abc1234"]
+    assert f"From version {__version__}, commit abc1234." in (tmp_path / "claims.md").read_text()
+    assert "What was tried" not in (tmp_path / "claims/complexity.md").read_text()
+
+
+def test_stand_ins_are_named_wherever_results_are(tmp_path, tiny, monkeypatch):
+    experiment = Experiment(
+        Settings(5), Settings(3), lambda context: replace(make_outcome(context), stand_in="dots")
+    )
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
+    assert run_experiment("complexity", tmp_path).stand_in == "dots"
+    write_ledger(tmp_path, tmp_path)
+    assert "complexity.md), stand-in |" in (tmp_path / "claims.md").read_text()
+    assert "**Stand-in**: dots" in (tmp_path / "claims/complexity.md").read_text()
+    assert "Stand-in: dots." in write_page(tmp_path).read_text()
+
+
+def test_what_is_missing_has_a_stand_in(tmp_path):
+    pictures, text = standins.load_expressions(tmp_path)
+    assert pictures.shape == (200, 28, 20)
+    assert "in place of the Frey faces" in text
+    pictures, text = standins.load_lights(tmp_path, 0)
+    assert pictures.shape == (64, 48, 42)
+    assert len(np.unique(pictures.reshape(64, -1), axis=0)) == 64
+    assert "Yale" in text
+    np.savez(tmp_path / "frey_faces.npz", x=pictures)
+    found, text = standins.load_expressions(tmp_path)
+    assert (len(found), text) == (64, "")
 
 
 def test_missing_sets_are_named(tmp_path, monkeypatch):
@@ -334,7 +373,7 @@ def run(capsys, *arguments, code=0):
 def test_experiments_are_listed(capsys):
     values, _ = run(capsys, "list")
     assert [entry["name"] for entry in values["experiments"]] == list(registry.ENTRIES)
-    assert len(registry.ENTRIES) == 10
+    assert len(registry.ENTRIES) == 11
 
 
 def test_unknown_experiments_are_wrong_usage(capsys):
@@ -407,7 +446,7 @@ def test_missing_data_is_a_failure_or_skipped_aloud(tmp_path, capsys, tiny, monk
     assert "frey_faces.npz is not there" in values["error"]
     values, said = run(capsys, "all", *options, code=1)
     assert list(values["skipped"]) == ["faces-approximation"]
-    assert len(values["experiments"]) == 9
+    assert len(values["experiments"]) == 10
     assert "warning: faces-approximation is skipped" in said
 
 
