@@ -29,8 +29,8 @@ PUBLISHED = (
     "our search: the cutting plane would take hours. Their errors with k atoms are those of the "
     "first k atoms of one fit, which greedy learning makes exact. α of JPATS rises from 0.05 to 1 "
     "in units of the mean |f|, and |c| is at most what makes an atom as bright as the images; both "
-    "were chosen by errors on other draws of digits, which no experiment uses. λ of JPATS are "
-    "searched over Λ, those of PATS by its line search."
+    "come from trials on one other split of the same digits, with its test errors in sight. λ of "
+    "JPATS are searched over Λ, those of PATS by its line search."
 )
 
 VARIANTS: dict[str, dict[str, Any]] = {

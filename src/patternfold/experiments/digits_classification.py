@@ -20,7 +20,8 @@ NOTES = (
     "1.25 along each axis and shifts of up to 4 of 40 pixels are drawn.",
     PUBLISHED,
     "Aligned images are the digits before they were transformed; LDA is the better one of linear "
-    "and quadratic on the test images, as in the paper. Nothing else is chosen on test images.",
+    "and quadratic on the test images, as in the paper. Nothing else is chosen on test images of "
+    "these splits.",
     "Ours have 4 and 8 atoms on the first split only, since each number of atoms is a fit of its "
     "own.",
 )
