@@ -21,7 +21,7 @@ SECONDS: dict[str, dict[str, float]] = {
         "ours": 80,
     },
     "noise-classification": {"JPATS": 110, "ours": 80},
-    "solvers": {"": 150},
+    "solvers": {"JPATS-cutting-plane": 260, "JPATS": 50, "": 120},
     "digits-approximation": {"": 60},
     "faces-approximation": {"": 60},
     "occlusion-outliers": {"": 30},
