@@ -3,7 +3,7 @@
 import csv
 import json
 import os
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -217,6 +217,15 @@ def test_the_longest_work_of_all_begins_first(monkeypatch):
     assert begun == []
     pool.arrived("b")
     assert begun == [longest, middle]  # one for each process
+
+
+def test_nothing_waits_for_a_pool_that_was_stopped():
+    with Pool(2, ["never"]) as pool:
+        early = pool.submit("early", partial(squares, [1]))
+        pool.stop()
+        late = pool.submit("late", partial(squares, [2]))
+        assert wait([early, late], timeout=5).not_done == set()
+        assert "ended" in str(early.exception())
 
 
 def test_expected_seconds_are_those_of_the_longest_beginning():

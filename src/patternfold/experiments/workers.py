@@ -65,6 +65,7 @@ class Pool:
         self._waiting: list[tuple[float, int, Future[Done], Callable[[], Values]]] = []
         self._known: dict[str, Future[Done]] = {}
         self._running = 0
+        self._stopped = False
         self._expected = set(expected)
 
     def __enter__(self) -> Pool:
@@ -108,11 +109,10 @@ class Pool:
         self._begin()
 
     def stop(self) -> None:
-        """End all processes at once; whatever waits fails."""
+        """End all processes at once; whatever waits, or is handed in later, fails."""
         with self._lock:
-            waiting, self._waiting = self._waiting, []
-        for _, _, future, _ in waiting:
-            future.cancel()
+            self._stopped = True
+        self._begin()
         for process in list((self._processes._processes or {}).values()):
             process.terminate()
 
@@ -120,10 +120,16 @@ class Pool:
         """Begin as much as there are processes for."""
         while True:
             with self._lock:
-                if self._expected or not self._waiting or self._running >= self.n_workers:
+                held = self._expected or self._running >= self.n_workers
+                if not self._waiting or (held and not self._stopped):
                     return
                 _, _, future, function = heapq.heappop(self._waiting)
                 self._running += 1
+            if (
+                self._stopped
+            ):  # a future that is cancelled would leave those who wait for it waiting
+                self._end(future, RuntimeError("the processes were ended."))
+                continue
             try:
                 inner = self._processes.submit(timed, function)
             except RuntimeError as error:  # processes have ended
