@@ -3,7 +3,8 @@
 import csv
 import json
 import os
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,16 +12,18 @@ import pytest
 from matplotlib.figure import Figure
 from small_steps import squares
 
-from patternfold import datasets
+from patternfold import __version__, datasets
 from patternfold.cli import main
-from patternfold.experiments import Claim, Experiment, Outcome, Picture, registry
+from patternfold.experiments import Claim, Experiment, Outcome, Picture, registry, standins
 from patternfold.experiments.base import Done
 from patternfold.experiments.context import Context
+from patternfold.experiments.durations import OTHER, SECONDS, expected_seconds
 from patternfold.experiments.ledger import write_ledger
 from patternfold.experiments.page import write_page
 from patternfold.experiments.results import run_experiment
 from patternfold.experiments.steps import fingerprint, read_step, save_step
-from patternfold.experiments.workers import do_all
+from patternfold.experiments.together import run_together
+from patternfold.experiments.workers import Pool, _thread_settings
 from patternfold.persistence.archive import write_archive
 
 
@@ -63,7 +66,7 @@ def tiny(monkeypatch):
     """An experiment that does nothing of weight, in place of one of the registry's."""
     calls.clear()
     # Other processes could not be counted.
-    monkeypatch.setattr("patternfold.experiments.context.cores", lambda: 1)
+    monkeypatch.setattr("patternfold.experiments.workers.cores", lambda: 1)
     experiment = Experiment(Settings(5), Settings(3), make_outcome)
     monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
 
@@ -149,16 +152,97 @@ def test_steps_of_another_experiment_are_shared(tmp_path):
         other.step("../a", partial(count_up, "a", 3))
 
 
-def test_work_is_done_by_several_processes():
-    work = {str(n): partial(squares, [n, n + 1]) for n in range(4)}
-    done = dict(do_all(work, 2))
-    assert {k: d.values["squares"].tolist() for k, d in done.items()} == {
-        str(n): [n**2, (n + 1) ** 2] for n in range(4)
-    }
-    processes = {d.values["process"] for d in done.values()}
-    assert os.getpid() not in processes
+def squares_of_both(context):
+    """First steps, and one that follows from one of them alone."""
+
+    def then(found):
+        if "1" not in found:
+            return {}
+        return {"next": partial(squares, found["1"]["squares"].tolist())}
+
+    steps = {str(n): partial(squares, [n, n + 1]) for n in range(3)}
+    found = context.parallel(steps, of="complexity", then=then)
+    rows = [{"key": key, "sum": int(v["squares"].sum())} for key, v in found.items()]
+    return Outcome(rows, {}, [Claim("It is done elsewhere.", str(found["0"]["process"]), True)])
+
+
+def test_experiments_share_processes_and_steps(tmp_path, monkeypatch):
+    experiment = Experiment(Settings(), Settings(), squares_of_both)
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
+    names = ["complexity", "illumination"]
+    told = []
+    done = dict(run_together(names, tmp_path, 2, say=told.append))
+    assert set(done) == set(names)
+    processes = {record.claims[0].measured for record in done.values()}
+    assert len(processes) == 1  # the same step of both is done once
+    assert processes != {str(os.getpid())}
+    for name in names:
+        rows = csv.DictReader((tmp_path / name / "metrics.csv").read_text().splitlines())
+        assert {row["key"]: row["sum"] for row in rows} == {
+            "0": "1",
+            "1": "5",
+            "2": "13",
+            "next": "17",
+        }
+    assert any("illumination: steps to do: 3, 2 at a time" in text for text in told)
+
+
+def test_what_fails_in_a_process_ends_the_run(tmp_path, monkeypatch):
+    steps = {"a": partial(squares, [1]), "b": partial(squares, [1], -1.0)}
+    experiment = Experiment(Settings(), Settings(), lambda context: context.parallel(steps))
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
     with pytest.raises(ValueError, match="offset is negative"):
-        list(do_all({"a": partial(squares, [1], -1.0), "b": partial(squares, [1])}, 2))
+        list(run_together(["complexity", "illumination"], tmp_path, 2))
+
+
+def test_the_longest_work_of_all_begins_first(monkeypatch):
+    begun = []
+
+    class Processes:
+        def __init__(self, *arguments):
+            pass
+
+        def submit(self, timed, function):
+            begun.append(function)
+            return Future()
+
+    monkeypatch.setattr("patternfold.experiments.workers.ProcessPoolExecutor", Processes)
+    short, middle, longest = (partial(count_up, key, 1) for key in "abc")
+    pool = Pool(2, ["a", "b"])
+    first = pool.submit("short", short, 1)
+    pool.arrived("a")
+    pool.submit("middle", middle, 5)
+    pool.submit("long", longest, 9)
+    assert pool.submit("short", short, 1) is first
+    assert begun == []
+    pool.arrived("b")
+    assert begun == [longest, middle]  # one for each process
+
+
+def test_nothing_waits_for_a_pool_that_was_stopped():
+    with Pool(2, ["never"]) as pool:
+        early = pool.submit("early", partial(squares, [1]))
+        pool.stop()
+        late = pool.submit("late", partial(squares, [2]))
+        assert wait([early, late], timeout=5).not_done == set()
+        assert "ended" in str(early.exception())
+
+
+def test_expected_seconds_are_those_of_the_longest_beginning():
+    known = SECONDS["digits-classification"]
+    assert expected_seconds("digits-classification", "JPATS-printed-0") == known["JPATS-printed"]
+    assert expected_seconds("digits-classification", "JPATS-3") == known["JPATS"]
+    assert expected_seconds("digits-classification", "pixels-0") == OTHER
+    assert expected_seconds("complexity", "atoms-ours-4") < 0
+    assert set(SECONDS) <= set(registry.ENTRIES)
+
+
+def test_processes_share_the_cores(monkeypatch):
+    monkeypatch.setattr("patternfold.experiments.workers.cores", lambda: 16)
+    assert _thread_settings(16)["NPROC"] == _thread_settings(9)["OMP_NUM_THREADS"] == "1"
+    assert "XLA_FLAGS" in _thread_settings(16)
+    assert _thread_settings(4)["NPROC"] == "4"
+    assert "XLA_FLAGS" not in _thread_settings(4)
 
 
 def test_a_run_leaves_its_results(tmp_path, tiny):
@@ -202,13 +286,52 @@ def test_the_ledger_is_written_from_full_runs(tmp_path, tiny):
     with pytest.raises(FileNotFoundError, match="reproduce all"):
         write_ledger(results, docs)
     run_experiment("complexity", results)
+    (docs / "tried").mkdir()
+    (docs / "tried/complexity.md").write_text("This and that.")
     values, _ = write_ledger(results, docs)
-    text = (docs / "claims.md").read_text()
+    text, page = ((docs / name).read_text() for name in ("claims.md", "claims/complexity.md"))
     assert (values["statements"], values["hold"]) == (2, 1)
     assert "1 of 2 statements hold" in text
-    assert "| It \\| falls. | it does not. It grows. | **no** | – |" in text
+    assert "| [Section V](claims/complexity.md) | It \\| falls. | **no** | – |" in text
+    assert "| It \\| falls. | it does not. It grows. | **no** | – |" in page
+    assert "{include} ../tried/complexity.md" in page
     assert "Not run: digits-approximation" in text
+    assert "claims/complexity\n" in text  # the table of contents
     assert (docs / "images/experiments/complexity-curve.png").exists()
+
+
+def test_the_ledger_says_from_which_version_it_is(tmp_path, tiny, monkeypatch):
+    monkeypatch.setenv("PATTERNFOLD_COMMIT", "abc1234")
+    run_experiment("complexity", tmp_path)
+    values, _ = write_ledger(tmp_path, tmp_path)
+    assert values["versions"] == [f"{__version__}, commit abc1234"]
+    assert f"From version {__version__}, commit abc1234." in (tmp_path / "claims.md").read_text()
+    assert "What was tried" not in (tmp_path / "claims/complexity.md").read_text()
+
+
+def test_stand_ins_are_named_wherever_results_are(tmp_path, tiny, monkeypatch):
+    experiment = Experiment(
+        Settings(5), Settings(3), lambda context: replace(make_outcome(context), stand_in="dots")
+    )
+    monkeypatch.setattr("patternfold.experiments.results.load_experiment", lambda name: experiment)
+    assert run_experiment("complexity", tmp_path).stand_in == "dots"
+    write_ledger(tmp_path, tmp_path)
+    assert "complexity.md), stand-in |" in (tmp_path / "claims.md").read_text()
+    assert "**Stand-in**: dots" in (tmp_path / "claims/complexity.md").read_text()
+    assert "Stand-in: dots." in write_page(tmp_path).read_text()
+
+
+def test_what_is_missing_has_a_stand_in(tmp_path):
+    pictures, text = standins.load_expressions(tmp_path)
+    assert pictures.shape == (200, 28, 20)
+    assert "in place of the Frey faces" in text
+    pictures, text = standins.load_lights(tmp_path, 0)
+    assert pictures.shape == (64, 48, 42)
+    assert len(np.unique(pictures.reshape(64, -1), axis=0)) == 64
+    assert "Yale" in text
+    np.savez(tmp_path / "frey_faces.npz", x=pictures)
+    found, text = standins.load_expressions(tmp_path)
+    assert (len(found), text) == (64, "")
 
 
 def test_missing_sets_are_named(tmp_path, monkeypatch):
@@ -259,7 +382,7 @@ def run(capsys, *arguments, code=0):
 def test_experiments_are_listed(capsys):
     values, _ = run(capsys, "list")
     assert [entry["name"] for entry in values["experiments"]] == list(registry.ENTRIES)
-    assert len(registry.ENTRIES) == 10
+    assert len(registry.ENTRIES) == 11
 
 
 def test_unknown_experiments_are_wrong_usage(capsys):
@@ -332,7 +455,7 @@ def test_missing_data_is_a_failure_or_skipped_aloud(tmp_path, capsys, tiny, monk
     assert "frey_faces.npz is not there" in values["error"]
     values, said = run(capsys, "all", *options, code=1)
     assert list(values["skipped"]) == ["faces-approximation"]
-    assert len(values["experiments"]) == 9
+    assert len(values["experiments"]) == 10
     assert "warning: faces-approximation is skipped" in said
 
 

@@ -4,10 +4,9 @@ import csv
 
 import numpy as np
 import pytest
-from face_sets import write_face_sets
 
 from patternfold import Pattern, datasets
-from patternfold.experiments import complexity, occlusion_outliers
+from patternfold.experiments import complexity, occlusion_outliers, solvers
 from patternfold.experiments.approximation import (
     ellipse,
     errors_of_first_atoms,
@@ -23,7 +22,8 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return write_face_sets(tmp_path_factory.mktemp("data"))
+    """An empty folder: generated faces stand in."""
+    return tmp_path_factory.mktemp("data")
 
 
 def quick(name, results, data):
@@ -117,3 +117,24 @@ def test_cost_is_measured_along_every_axis(results, data):
     _, rows = quick("complexity", results, data)
     assert {row["axis"] for row in rows} == set(complexity.AXES)
     assert all(float(row["seconds"]) > 0 for row in rows if row["seconds"])
+
+
+@pytest.mark.slow
+def test_solvers_are_compared_on_both_tasks(results, data):
+    claims, rows = quick("solvers", results, data)
+    assert len(claims) == 3
+    assert {(row["task"], row["solver"]) for row in rows} == {
+        (task, solver)
+        for task in ("approximation", "PATS", "JPATS")
+        for solver in ("cutting plane", "our search")
+    }
+
+
+def test_curves_lie_together_or_apart():
+    plane = np.array([[0.5, 0.4], [0.5, 0.4]])
+    near, far = ({"cutting-plane": plane, "search": share * plane} for share in (1.04, 1.06))
+    assert solvers.approximation_claim(near).holds
+    assert not solvers.approximation_claim(far).holds
+    near, far = ({"cutting-plane": plane, "search": plane - points} for points in (2.9, 3.1))
+    assert solvers.classification_claim("PATS", near).holds
+    assert not solvers.classification_claim("PATS", far).holds

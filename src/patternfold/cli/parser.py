@@ -271,6 +271,12 @@ def _fill_reproduce(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="a quick look at tiny instances")
     parser.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
     parser.add_argument(
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="processes that do steps side by side (default: the cores at hand, 1 with --quick)",
+    )
+    parser.add_argument(
         "--force", action="store_true", help="begin anew, without steps of earlier runs"
     )
     parser.add_argument(

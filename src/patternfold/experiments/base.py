@@ -66,12 +66,15 @@ class Outcome:
         Statements of the paper that the experiment checks.
     notes : sequence of str
         What differs from the paper: data, sizes, reductions.
+    stand_in : str
+        What stands in for images that were not there.
     """
 
     metrics: Sequence[Values]
     pictures: Mapping[str, Picture]
     claims: Sequence[Claim]
     notes: Sequence[str] = field(default_factory=tuple)
+    stand_in: str = ""
 
 
 @dataclass(frozen=True)

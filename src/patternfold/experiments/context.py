@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from patternfold.experiments.base import Done, Values
-from patternfold.experiments.steps import fingerprint, read_step, save_step, step_path
-from patternfold.experiments.workers import cores, do_all
+from patternfold.experiments.base import Values
+from patternfold.experiments.tasks import Finished, Tasks, Work
+from patternfold.experiments.workers import Pool
 
 STEPS = "steps"
 """Folder of an experiment's finished steps."""
 
-Work = Callable[[], Values]
+Then = Callable[[Mapping[str, Values]], Mapping[str, Work]]
+"""Which steps can be done, given what those that are finished have found."""
 
 
 @dataclass
@@ -41,6 +42,8 @@ class Context:
         Whether this is a quick look instead of the full run.
     say : callable
         Told how far the run has come.
+    pool : Pool, optional
+        Processes that do the steps, side by side; without them steps are done in turn.
     seconds : dict
         Seconds that each of the experiment's own steps took.
     """
@@ -52,6 +55,7 @@ class Context:
     seed: int = 0
     quick: bool = False
     say: Callable[[str], object] = lambda text: None
+    pool: Pool | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     def step(self, key: str, function: Work, of: str | None = None) -> Values:
@@ -62,32 +66,42 @@ class Context:
         return self.parallel({key: function}, of)[key]
 
     def parallel(
-        self, steps: Mapping[str, Work], of: str | None = None, n_workers: int | None = None
+        self, steps: Mapping[str, Work], of: str | None = None, then: Then | None = None
     ) -> dict[str, Values]:
-        """Do pieces of work side by side in processes, one per core; those of a quick look in turn.
+        """Do pieces of work, side by side if there is a pool, or take their results from files.
 
-        Returns the results by key, in the order of ``steps``.
+        ``then`` is asked after each step for those that can be done now; steps it named before
+        don't count. Returns the results by key, in the order of ``steps``.
         """
-        folder = self.results / (of or self.name) / STEPS
-        prints = {key: fingerprint(function) for key, function in steps.items()}
-        done = {key: self._find(folder, key, prints[key]) for key in steps}
-        left = {key: steps[key] for key, found in done.items() if found is None}
-        if n_workers is None:
-            n_workers = 1 if self.quick else cores()
-        if len(left) > 1:
-            self.say(f"  steps to do: {len(left)}, {min(n_workers, len(left))} at a time")
-        for count, (key, result) in enumerate(do_all(left, n_workers), 1):
-            save_step(step_path(folder, key), result, prints[key])
-            # What was written and what is read back are alike in every run.
-            done[key] = read_step(step_path(folder, key), prints[key])
-            self.say(f"  {key}: {result.seconds:.1f} s, steps left: {len(left) - count}")
-        finished = {key: found for key, found in done.items() if found is not None}
-        if of is None:
-            self.seconds |= {key: round(found.seconds, 3) for key, found in finished.items()}
-        return {key: finished[key].values for key in steps}
+        owner = of or self.name
+        tasks = Tasks(self.results / owner / STEPS, owner, self.pool)
+        found: dict[str, Values] = {}
+        due: Mapping[str, Work] = steps
+        while due or tasks:
+            for key, work in due.items():
+                tasks.put(key, work)
+            if due is steps:
+                self._begin(tasks.n_left)
+            if not tasks:
+                break
+            finished = tasks.take()
+            found[finished.key] = finished.done.values
+            self._tell(finished, tasks.n_left, own=of is None)
+            more = then(found) if then else {}
+            due = {key: work for key, work in more.items() if key not in tasks.keys}
+        return {key: found[key] for key in tasks.keys}
 
-    def _find(self, folder: Path, key: str, print_: str) -> Done | None:
-        found = read_step(step_path(folder, key), print_)
-        if found is not None:
-            self.say(f"  {key}: from an earlier run")
-        return found
+    def _begin(self, n_left: int) -> None:
+        n_workers = self.pool.n_workers if self.pool else 1
+        if n_left > 1:
+            self.say(f"  steps to do: {n_left}, {min(n_workers, n_left)} at a time")
+        if self.pool:
+            self.pool.arrived(self.name)
+
+    def _tell(self, finished: Finished, n_left: int, own: bool) -> None:
+        if own:
+            self.seconds[finished.key] = round(finished.done.seconds, 3)
+        if finished.earlier:
+            self.say(f"  {finished.key}: from an earlier run")
+        else:
+            self.say(f"  {finished.key}: {finished.done.seconds:.1f} s, steps left: {n_left}")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from patternfold import datasets
 from patternfold.experiments import digits_approximation
 from patternfold.experiments.approximation import ellipse, spread_about_centroid
 from patternfold.experiments.base import Claim, Experiment, Outcome
 from patternfold.experiments.comparison import Configuration, Data, outcome, pursuits, transformed
 from patternfold.experiments.context import Context
+from patternfold.experiments.standins import load_expressions
 
 NOTES = (
     "Frey faces stand for those of the paper, which may not be passed on; an ellipse cuts out the "
@@ -21,19 +21,19 @@ NOTES = (
 )
 
 
-def load(data: Path | None, seed: int, configuration: Configuration) -> Data:
-    """Draw faces, cut them out and transform them."""
-    pictures = datasets.load_frey_faces(data)
+def load(data: Path | None, seed: int, configuration: Configuration) -> tuple[Data, str]:
+    """Draw faces, cut them out and transform them; say what stands in for them, if anything."""
+    pictures, stand_in = load_expressions(data)
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(pictures), configuration.n_images, replace=False)
     faces = pictures[chosen] * ellipse(pictures.shape[1:])
-    return transformed(faces, rng, configuration)
+    return transformed(faces, rng, configuration), stand_in
 
 
 def run(context: Context) -> Outcome:
     """Compare all methods, and the pursuits with those on digits."""
     configuration = context.configuration
-    faces = load(context.data, context.seed, configuration)
+    faces, stand_in = load(context.data, context.seed, configuration)
     found = outcome(context, faces, "faces", NOTES)
     experiment = digits_approximation.EXPERIMENT
     digit = experiment.quick if context.quick else experiment.full
@@ -45,7 +45,7 @@ def run(context: Context) -> Outcome:
         for name, part in (("faces", own), ("digits", other))
     }
     claims = [*found.claims, pursuit_claim(errors), variation_claim(faces, digits)]
-    return replace(found, claims=claims)
+    return replace(found, claims=claims, stand_in=stand_in)
 
 
 def pursuit_claim(errors: dict[str, dict[str, float]]) -> Claim:

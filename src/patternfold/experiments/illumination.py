@@ -25,6 +25,7 @@ from patternfold.experiments.approximation import (
 from patternfold.experiments.base import Claim, Experiment, Outcome, Picture, Values
 from patternfold.experiments.context import Context, Work
 from patternfold.experiments.options import family_of
+from patternfold.experiments.standins import load_lights
 
 MODEL = "scaling"
 SMALLEST, LARGEST = datasets.protocol_bounds()["sx"]
@@ -89,17 +90,16 @@ class Configuration:
     reference_atoms: int = 16
 
 
-def load(data: Path | None, seed: int, configuration: Configuration) -> np.ndarray:
-    """Stretch the pictures of one subject."""
-    pictures, subjects, _ = datasets.load_yale_faces(data)
-    own = pictures[subjects == np.unique(subjects)[configuration.subject]].astype(np.float32)
-    small = datasets.shrink(own, configuration.factor)
+def load(data: Path | None, seed: int, configuration: Configuration) -> tuple[np.ndarray, str]:
+    """Stretch the pictures of one subject; say what stands in for them, if anything."""
+    own, stand_in = load_lights(data, configuration.subject)
+    small = datasets.shrink(own.astype(np.float32), configuration.factor)
     faces = small * ellipse(small.shape[1:])
     canvas = (math.ceil(LARGEST * small.shape[1]), math.ceil(LARGEST * small.shape[2]))
     rng = np.random.default_rng(seed)
     order = np.concatenate([rng.permutation(len(own)) for _ in range(2)])
     chosen = faces[order[: configuration.n_images]]
-    return datasets.transform_images(chosen, rng, MODEL, canvas=canvas)[0]
+    return datasets.transform_images(chosen, rng, MODEL, canvas=canvas)[0], stand_in
 
 
 def aligned_to(images: np.ndarray, which: str, n_atoms: int) -> np.ndarray:
@@ -143,7 +143,7 @@ def steps(images: np.ndarray, configuration: Configuration) -> dict[str, Work]:
 def run(context: Context) -> Outcome:
     """Learn in all settings."""
     configuration: Configuration = context.configuration
-    images = load(context.data, context.seed, configuration)
+    images, stand_in = load(context.data, context.seed, configuration)
     found = context.parallel(steps(images, configuration))
     counts = list(configuration.counts)
     rows = [
@@ -157,7 +157,7 @@ def run(context: Context) -> Outcome:
         replace(claim, reason=early or claim.reason)
         for claim in (descent_claim(last), start_claim(last), compensation_claim(last))
     ]
-    return Outcome(rows, pictures(images, found, counts), claims, NOTES)
+    return Outcome(rows, pictures(images, found, counts), claims, NOTES, stand_in)
 
 
 def pictures(images: np.ndarray, found: dict[str, Values], counts: list[int]) -> dict[str, Picture]:

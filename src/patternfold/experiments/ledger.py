@@ -11,19 +11,23 @@ from patternfold.experiments.base import Claim, Values
 from patternfold.experiments.registry import ENTRIES
 from patternfold.experiments.results import Record, all_results
 
-PAGE, PICTURES = "claims.md", Path("images/experiments")
+PAGE, PAGES, PICTURES = "claims.md", Path("claims"), Path("images/experiments")
+TRIED = Path("tried")
+"""Folder of texts, by experiment, on the interpretations of the paper that were tried."""
+
 HEAD = """# Statements of the paper
 
-What Vural and Frossard state on their experiments, what the experiments of
-[this library](experiments.md) measure, and how its default does in the same respect. This page is
-written by `patternfold reproduce ledger` from the full runs.
+What Vural and Frossard state on their experiments, whether the experiments of
+[this library](experiments.md) agree, and how its default does in the same respect. Each experiment
+has a page with all figures and, where statements fail, with what was tried. Written by
+`patternfold reproduce ledger` from the full runs.
 """
 
 
 def write_ledger(
     results: Path, docs: Path, warn: Callable[[str], object] = lambda text: None
 ) -> tuple[Values, str]:
-    """Write ``claims.md`` and its pictures to the documentation, from the full runs in a folder.
+    """Write ``claims.md``, a page for each experiment, and pictures, from full runs in a folder.
 
     Damaged results are left out, and ``warn`` is told so.
 
@@ -40,66 +44,116 @@ def write_ledger(
             f"{results} holds no full run of an experiment; begin with "
             f"'patternfold reproduce all -o {results}'."
         )
-    pictures = docs / PICTURES
-    shutil.rmtree(pictures, ignore_errors=True)
-    pictures.mkdir(parents=True)
-    parts = [HEAD, _summary(records), *(_section(record, pictures) for record in records)]
+    for folder in (docs / PICTURES, docs / PAGES):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    for record in records:
+        write_text(docs / PAGES / f"{record.name}.md", _page(record, docs))
     page = docs / PAGE
-    write_text(page, "\n".join(parts))
-    claims = [claim for record in records for claim in record.claims]
-    held = sum(claim.holds for claim in claims)
+    write_text(page, "\n".join([HEAD, _summary(records), _table(records), _contents(records)]))
+    n_claims, held = _counts(records)
     values = {
         "page": str(page),
         "experiments": len(records),
-        "statements": len(claims),
+        "statements": n_claims,
         "hold": held,
+        "versions": _versions(records),
     }
-    return values, f"{page}: {held} of {len(claims)} statements hold, {len(records)} experiments"
+    return values, f"{page}: {held} of {n_claims} statements hold, {len(records)} experiments"
+
+
+def _counts(records: list[Record]) -> tuple[int, int]:
+    claims = [claim for record in records for claim in record.claims]
+    return len(claims), sum(claim.holds for claim in claims)
+
+
+def _versions(records: list[Record]) -> list[str]:
+    """From which versions the results are; one, if they are of one run."""
+    return list(dict.fromkeys(_version(record) for record in records))
+
+
+def _version(record: Record) -> str:
+    commit = record.config.get("commit", "")
+    number = record.config.get("versions", {}).get("patternfold", "unknown")
+    return f"{number}, commit {commit}" if commit else number
 
 
 def _summary(records: list[Record]) -> str:
-    claims = [claim for record in records for claim in record.claims]
-    held = sum(claim.holds for claim in claims)
-    lines = [f"{held} of {len(claims)} statements hold.\n"]
+    n_claims, held = _counts(records)
+    versions = "; ".join(_versions(records))
+    lines = [f"{held} of {n_claims} statements hold. From version {versions}.\n"]
     missing = [name for name in ENTRIES if name not in {record.name for record in records}]
     if missing:
         lines.append(f"Not run: {', '.join(missing)}.\n")
-    failed = [claim for claim in claims if not claim.holds]
-    if failed:
-        lines.append("Those that do not:\n")
-        lines += [f"- {_sentence(claim)}" for claim in failed]
-        lines.append("")
     return "\n".join(lines)
 
 
-def _sentence(claim: Claim) -> str:
-    reason = f" {claim.reason}" if claim.reason else ""
-    return f"{_inline(claim.statement)} — measured: {_inline(claim.measured)}.{_inline(reason)}"
+def _table(records: list[Record]) -> str:
+    lines = ["| Experiment | The paper says | Holds | Our default |", "|---|---|---|---|"]
+    for record in records:
+        link = f"[{record.config['figure']}]({PAGES.as_posix()}/{record.name}.md)"
+        where = f"{link}, stand-in" if record.stand_in else link
+        lines += [
+            _cells(where, claim.statement, _holds(claim), claim.ours or "–")
+            for claim in record.claims
+        ]
+    return "\n".join([*lines, ""])
 
 
-def _section(record: Record, pictures: Path) -> str:
+def _contents(records: list[Record]) -> str:
+    names = [f"{PAGES.as_posix()}/{record.name}" for record in records]
+    return "\n".join(["```{toctree}", ":hidden:", "", *names, "```", ""])
+
+
+def _page(record: Record, docs: Path) -> str:
+    """Return an experiment's statements first, then what was tried, then notes and pictures."""
     config = record.config
     steps = sum(config["seconds_of_steps"].values())
     lines = [
-        f"## {config['title']}\n",
+        f"# {config['title']}\n",
         f"{config['figure']} of the paper; `patternfold reproduce {record.name}`, "
-        f"{steps:.0f} s of work, seed {config['seed']}.\n",
+        f"{steps:.0f} s of work, seed {config['seed']}, version {_version(record)}.\n",
     ]
-    lines += [*(f"- {_inline(note)}" for note in config["notes"]), ""]
-    for path, caption in record.pictures:
-        name = f"{record.name}-{path.name}"
-        shutil.copyfile(path, pictures / name)
-        lines.append(f"![{_inline(caption)}]({PICTURES.as_posix()}/{name})\n")
-        lines.append(f"*{_inline(caption)}*\n")
+    if record.stand_in:
+        lines.append(f"**Stand-in**: {_inline(record.stand_in)}.\n")
     lines += ["| The paper says | Measured | Holds | Our default |", "|---|---|---|---|"]
     lines += [_row(claim) for claim in record.claims]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_tried(record, docs), *_notes(record), *_pictures(record, docs)])
+
+
+def _tried(record: Record, docs: Path) -> list[str]:
+    if all(claim.holds for claim in record.claims):
+        return []
+    if not (docs / TRIED / f"{record.name}.md").exists():
+        return []
+    address = f"../{TRIED.as_posix()}/{record.name}.md"
+    return ["## What was tried\n", f"```{{include}} {address}\n```\n"]
+
+
+def _notes(record: Record) -> list[str]:
+    return ["## Notes\n", *(f"- {_inline(note)}" for note in record.config["notes"]), ""]
+
+
+def _pictures(record: Record, docs: Path) -> list[str]:
+    lines = ["## Pictures\n"] if record.pictures else []
+    for path, caption in record.pictures:
+        name = f"{record.name}-{path.name}"
+        shutil.copyfile(path, docs / PICTURES / name)
+        lines.append(f"![{_inline(caption)}](../{PICTURES.as_posix()}/{name})\n")
+        lines.append(f"*{_inline(caption)}*\n")
+    return lines
 
 
 def _row(claim: Claim) -> str:
     measured = f"{claim.measured}. {claim.reason}" if claim.reason else claim.measured
-    holds = "yes" if claim.holds else "**no**"
-    cells = (claim.statement, measured, holds, claim.ours or "–")
+    return _cells(claim.statement, measured, _holds(claim), claim.ours or "–")
+
+
+def _holds(claim: Claim) -> str:
+    return "yes" if claim.holds else "**no**"
+
+
+def _cells(*cells: str) -> str:
     return "| " + " | ".join(map(_inline, cells)) + " |"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from patternfold import datasets
+from dataclasses import replace
+
 from patternfold.experiments.base import Experiment, Outcome
 from patternfold.experiments.class_comparison import Configuration, outcome
 from patternfold.experiments.classification import PUBLISHED
 from patternfold.experiments.context import Context
+from patternfold.experiments.standins import split_organisms
 
 OPTIONS = {"transformation": "similarity"}
 NOTES = (
@@ -14,7 +16,8 @@ NOTES = (
     "Science Bowl stands in for them: six species, single specimens, so that shapes differ more "
     "than between frames of three videos.",
     PUBLISHED,
-    "Three repetitions instead of five.",
+    "Three repetitions instead of five. LDA is the better one of linear and quadratic on the test "
+    "images, as in the paper. Nothing else is chosen on test images.",
     "There are no untransformed images: SMP and SAS learn from training images that patterns of "
     "ours, one per class, have registered; LDA and the network from training and test images "
     "registered to one pattern of all classes.",
@@ -24,18 +27,14 @@ NOTES = (
 def run(context: Context) -> Outcome:
     """Compare all methods."""
     settings: Configuration = context.configuration
-    splits = [
-        datasets.split_plankton(
-            settings.n_train,
-            context.seed + repeat,
-            settings.n_test,
-            n_species=len(settings.classes),
-            factor=64 // settings.canvas[0],
-            data=context.data,
-        )
-        for repeat in range(settings.n_repeats)
+    n_species, side = len(settings.classes), settings.canvas[0]
+    drawn = [
+        split_organisms(settings.n_train, seed, settings.n_test, n_species, side, context.data)
+        for seed in range(context.seed, context.seed + settings.n_repeats)
     ]
-    return outcome(context, splits, OPTIONS, "microorganisms", NOTES)
+    splits = [split for split, _ in drawn]
+    found = outcome(context, splits, OPTIONS, "microorganisms", NOTES)
+    return replace(found, stand_in=drawn[0][1])
 
 
 EXPERIMENT = Experiment(
@@ -53,7 +52,7 @@ EXPERIMENT = Experiment(
         n_repeats=1,
         counts=(1, 2, 4),
         counts_ours=(4,),
-        n_repeats_printed=0,
+        n_repeats_variants=0,
         canvas=(32, 32),
     ),
     run=run,

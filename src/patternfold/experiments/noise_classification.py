@@ -16,7 +16,6 @@ from patternfold.experiments.class_comparison import JPATS, OURS, STYLES
 from patternfold.experiments.class_comparison import Configuration as Protocol
 from patternfold.experiments.classification import (
     PUBLISHED,
-    SCALED,
     manifold_distances,
     ours,
     published,
@@ -91,7 +90,7 @@ def learn_noisy(
     learned = (
         ours(noisy_split, n_atoms, options)
         if method == "ours"
-        else published(noisy_split, SCALED, [n_atoms], options)
+        else published(noisy_split, "JPATS", [n_atoms], options)
     )
     noisy_test = noisy(split.X_test, share, rng)
     return {

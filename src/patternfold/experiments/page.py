@@ -39,7 +39,10 @@ def _section(record: Record) -> dict[str, Any]:
         "name": record.name,
         "title": config["title"],
         "subtitle": f"{config['figure']} of the paper. {_cost(config)}",
-        "notes": config["notes"],
+        "notes": [
+            *([f"Stand-in: {record.stand_in}."] if record.stand_in else []),
+            *config["notes"],
+        ],
         "claims": record.claims,
         "pictures": [(_address(path), caption) for path, caption in record.pictures],
         "options": [(k.replace("_", " "), _show(v)) for k, v in config["configuration"].items()],

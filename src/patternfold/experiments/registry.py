@@ -28,6 +28,7 @@ ENTRIES = {
         Entry("microbiology-classification", "Classification of microorganisms", "Fig. 10"),
         Entry("noise-classification", "Classification of noisy digits", "Fig. 11"),
         Entry("outlier-classification", "Classification among outliers", "Fig. 12"),
+        Entry("solvers", "Atoms by the cutting plane and by our search", "Section III"),
         Entry("complexity", "Cost against images, pixels, classes and atoms", "Section V"),
     )
 }

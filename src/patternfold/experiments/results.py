@@ -9,6 +9,7 @@ import platform
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,8 +21,9 @@ from patternfold._version import __version__
 from patternfold._writing import replacing, write_text
 from patternfold.experiments.base import Claim, Outcome, Values
 from patternfold.experiments.context import STEPS, Context
+from patternfold.experiments.origin import commit
 from patternfold.experiments.registry import ENTRIES, load_experiment
-from patternfold.experiments.workers import cores
+from patternfold.experiments.workers import Pool, cores
 
 CONFIG, CLAIMS, METRICS = "config.json", "claims.json", "metrics.csv"
 
@@ -34,6 +36,11 @@ class Record:
     folder: Path
     config: Values
     claims: list[Claim]
+
+    @property
+    def stand_in(self) -> str:
+        """What stands in for images that were not there; empty if nothing does."""
+        return self.config.get("stand_in", "")
 
     @property
     def pictures(self) -> list[tuple[Path, str]]:
@@ -50,6 +57,7 @@ def run_experiment(
     quick: bool = False,
     force: bool = False,
     say: Callable[[str], object] = lambda text: None,
+    pool: Pool | None = None,
 ) -> Record:
     """Run an experiment, or finish one that was interrupted, and write its results.
 
@@ -69,15 +77,18 @@ def run_experiment(
         Do all steps anew instead of taking them from an earlier run.
     say : callable, optional
         Told how far the run has come.
+    pool : Pool, optional
+        Processes that do the steps side by side; without them steps are done in turn.
     """
     experiment = load_experiment(name)
     configuration = experiment.quick if quick else experiment.full
-    context = Context(name, configuration, results, data, seed, quick, say)
+    context = Context(name, configuration, results, data, seed, quick, say, pool)
     if force:
         shutil.rmtree(results / name / STEPS, ignore_errors=True)
-    started = time.perf_counter()
-    outcome = experiment.run(context)
-    return write_results(context, outcome, time.perf_counter() - started)
+    with pool.turn if pool else nullcontext():
+        started = time.perf_counter()
+        outcome = experiment.run(context)
+        return write_results(context, outcome, time.perf_counter() - started)
 
 
 def write_results(context: Context, outcome: Outcome, seconds: float) -> Record:
@@ -169,9 +180,11 @@ def _config(context: Context, outcome: Outcome, seconds: float) -> Values:
         "quick": context.quick,
         "seed": context.seed,
         "configuration": asdict(context.configuration),
+        "stand_in": outcome.stand_in,
         "notes": list(outcome.notes),
         "pictures": {name: picture.caption for name, picture in outcome.pictures.items()},
         "versions": _versions(),
+        "commit": commit(),
         "machine": {"system": platform.system(), "type": platform.machine(), "cores": cores()},
         "seconds": round(seconds, 2),
         "seconds_of_steps": context.seconds,

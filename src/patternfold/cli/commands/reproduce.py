@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.experiments.registry import ENTRIES
+
+if TYPE_CHECKING:
+    from patternfold.experiments.results import Record
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -51,52 +54,54 @@ def _ledger(results: Path, docs: Path, console: Console) -> int:
 def _reproduce(
     names: list[str], results: Path, options: argparse.Namespace, console: Console
 ) -> int:
-    from patternfold.datasets import MissingData
     from patternfold.experiments.page import write_page
 
-    done: list[dict[str, Any]] = []
-    skipped: dict[str, str] = {}
-    for name in names:
-        console.say(f"{name}: {ENTRIES[name].title}")
-        try:
-            done.append(_run(name, results, options, console))
-        except MissingData as error:
-            if len(names) == 1:
-                raise
-            skipped[name] = str(error)
-            console.warn(f"{name} is skipped: {error}")
+    done, skipped = _run(names, results, options, console)
     page = write_page(results, console.warn)
     values = {"results": str(results), "page": str(page), "experiments": done, "skipped": skipped}
     console.result(values, "\n".join([*map(_line, done), *_ending(page, skipped)]))
     return 1 if skipped else 0
 
 
-def _run(name: str, results: Path, options: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from patternfold.experiments.results import run_experiment
+def _run(
+    names: list[str], results: Path, options: argparse.Namespace, console: Console
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Run experiments; return what is said of each in their order, and what others lack."""
+    from patternfold.datasets import MissingData
+    from patternfold.experiments.together import run_together
+    from patternfold.experiments.workers import cores
 
-    started = time.perf_counter()
-    record = run_experiment(
-        name,
-        results,
-        data=options.data,
-        seed=options.seed,
-        quick=options.quick,
-        force=options.force,
-        say=console.say,
-    )
+    jobs = options.jobs or (1 if options.quick else cores())
+    started, done, skipped = time.perf_counter(), {}, {}
+    given = {key: getattr(options, key) for key in ("data", "seed", "quick", "force")}
+    for name, found in run_together(names, results, jobs, **given, say=console.say):
+        if isinstance(found, MissingData):
+            if len(names) == 1:
+                raise found
+            skipped[name] = str(found)
+            console.warn(f"{name} is skipped: {found}")
+        else:
+            done[name] = _told(found, time.perf_counter() - started)
+            console.say(_line(done[name]))
+    return [done[name] for name in names if name in done], skipped
+
+
+def _told(record: Record, seconds: float) -> dict[str, Any]:
     return {
-        "name": name,
+        "name": record.name,
         "folder": str(record.folder),
         "statements": len(record.claims),
         "hold": sum(claim.holds for claim in record.claims),
-        "seconds": round(time.perf_counter() - started, 2),
+        "stand_in": record.stand_in,
+        "seconds": round(seconds, 2),
     }
 
 
 def _line(done: dict[str, Any]) -> str:
     return (
         f"{done['name']}: {done['hold']} of {done['statements']} statements hold, "
-        f"{done['seconds']:.0f} s, {done['folder']}"
+        f"done after {done['seconds']:.0f} s, {done['folder']}"
+        + (f"; stand-in: {done['stand_in']}" if done["stand_in"] else "")
     )
 
 
