@@ -15,6 +15,11 @@ import pytest
 
 from patternfold.learning.effort import EFFORTS, LEARNING
 
+if jax.__version_info__ < (0, 11):
+    # Half the time to compile, which is most of the time of these tests; newer versions of XLA have
+    # no such choice. Programs that tests start inherit it.
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+
 matplotlib.use("Agg")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs of a shell in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
