@@ -119,7 +119,7 @@ def test_cost_is_measured_along_every_axis(results, data):
     assert all(float(row["seconds"]) > 0 for row in rows if row["seconds"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_solvers_are_compared_on_both_tasks(results, data):
     claims, rows = quick("solvers", results, data)
     assert len(claims) == 3

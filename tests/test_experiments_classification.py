@@ -168,7 +168,7 @@ def errors_in(record, method, column="error_percent"):
         return [float(row[column]) for row in csv.DictReader(file) if row["method"] == method]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_digits_and_outliers(results):
     """More atoms tell more; patterns beat neighbours of images; aligned views do best."""
     record = run_experiment("digits-classification", results, quick=True)
@@ -192,14 +192,14 @@ def test_digits_and_outliers(results):
     assert missed[-1] < missed[0]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_noise_costs_ours_little(results):
     record = run_experiment("noise-classification", results, quick=True)
     clean, noisy_training = errors_in(record, OURS)[:2]
     assert noisy_training <= clean + 5.0  # one test image is 2.5 %
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif("PATTERNFOLD_DATA" not in os.environ, reason="needs the plankton images")
 def test_microorganisms(results):
     record = run_experiment("microbiology-classification", results, quick=True)
@@ -208,7 +208,7 @@ def test_microorganisms(results):
     assert errors_in(record, JPATS)[-1] <= 10.0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_generated_shapes_stand_in_for_microorganisms(tmp_path):
     record = run_experiment("microbiology-classification", tmp_path, data=tmp_path, quick=True)
     assert "generated shapes" in record.stand_in
