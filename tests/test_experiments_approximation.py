@@ -61,6 +61,7 @@ def test_digits_pats_is_ahead_and_ours_before_it(results, data):
     assert last["ours (default)"] < last["PATS"] < min(last["SMP"], last["MP"])
 
 
+@pytest.mark.exhaustive
 def test_faces_are_easier_than_digits(results, data):
     claims, rows = quick("faces-approximation", results, data)
     pursuits, variation = claims[2:]

@@ -184,7 +184,8 @@ def test_large_pictures(visit):
     image[0, 100:200, 50:300] = 1
     page = visit(explorer(model, examples=Examples(image, model.parameters_, ("x.png",))))
     page.get_by_role("button", name="x.png").click()
-    assert page.inner_text("#compare-text").startswith("x.png: distance ")
+    ready = "document.querySelector('#compare-text').innerText.startsWith('x.png: distance ')"
+    page.wait_for_function(ready)
 
 
 def test_keyboard_and_themes(visit):

@@ -134,6 +134,7 @@ def test_atoms_by_class_and_two_classes(quick, classes):
         quick.set_params(n_atoms={"one": 2}).fit(X, y)
 
 
+@pytest.mark.exhaustive
 def test_ten_classes(quick):
     rng = np.random.default_rng(5)
     patterns = [datasets.random_pattern(3, rng) for _ in range(10)]

@@ -83,6 +83,7 @@ def test_local_stage_agrees_with_scipy(rng):
         assert distance <= np.sqrt(2 * best.cost) * (1 + 1e-5)
 
 
+@pytest.mark.exhaustive
 def test_no_multistart_search_finds_better(rng):
     pattern = datasets.random_pattern(10, rng)
     images, _ = datasets.random_images(pattern, 10, rng, noise=0.02)
