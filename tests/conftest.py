@@ -28,9 +28,11 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 # Compilation is most of the time; what one worker, or an earlier run, has compiled serves all.
 COMPILED = Path(__file__).parents[1] / ".pytest_cache/jax"
-jax.config.update(
-    "jax_compilation_cache_dir", os.environ.get("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
-)
+COMPILED.mkdir(parents=True, exist_ok=True)
+# Programs that tests start use it too.
+folder = os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+jax.config.update("jax_compilation_cache_dir", folder)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 

@@ -449,6 +449,7 @@ def test_interrupted_run_keeps_what_it_has(pictures, tmp_path):
     command = [sys.executable, "-m", "patternfold", "learn", pictures, "-o", path]
     command += ["--transformation", "similarity", "--atoms", "500"]
     environment = os.environ | {"PATTERNFOLD_CACHE": str(cache)}
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)  # that of the tests would be taken instead
     with subprocess.Popen(
         command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
