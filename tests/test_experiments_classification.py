@@ -175,7 +175,6 @@ def test_digits_and_outliers(results):
     assert len(record.claims) == 3
     assert {path.name for path, _ in record.pictures} == {"patterns.png", "error.png"}
     neighbours = min(errors_in(record, LLA)[0], errors_in(record, SLLE)[0])
-    # Which of them is ahead of which, 40 test images can't tell.
     for method in (OURS, JPATS, PATS):
         assert errors_in(record, method)[-1] < neighbours
     for method in (JPATS, PATS):
@@ -190,6 +189,16 @@ def test_digits_and_outliers(results):
         assert errors[-1] < errors[0]
     missed = errors_in(record, OURS, "outliers_missed_percent")
     assert missed[-1] < missed[0]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.xfail(reason="ours 15.0 % of 40 digits, the published 7.5; outliers 43.3 and 38.3 %")
+def test_ours_are_ahead_of_the_published(results):
+    """Held until the published algorithms were mended; larger runs are to tell whether it does."""
+    digits = run_experiment("digits-classification", results, quick=True)
+    assert errors_in(digits, OURS)[-1] <= errors_in(digits, JPATS)[-1]
+    outliers = run_experiment("outlier-classification", results, quick=True)
+    assert errors_in(outliers, OURS)[0] < errors_in(outliers, PATS)[0]
 
 
 @pytest.mark.exhaustive

@@ -13,6 +13,13 @@ from patternfold.learning.problem import Problem
 from patternfold.learning.project.locate import locate
 from patternfold.model.pattern import Pattern
 
+FOLLOWING_STEPS = 2
+"""Steps of λ when patterns have moved a little."""
+
+WITHIN_REACH = 2.0
+"""A manifold matters for an image if its d² is at most so many times that of the nearest one, or if
+it is the image's own; the others follow later."""
+
 
 @dataclass(frozen=True)
 class JointProblem:
@@ -125,14 +132,6 @@ def cross_project(
         describe=False,
     )
     return JointState(patterns, found.lam, found.square.astype(np.float64))
-
-
-FOLLOWING_STEPS = 2
-"""Steps of λ when patterns have moved a little."""
-
-WITHIN_REACH = 2.0
-"""A manifold matters for an image if its d² is at most so many times that of the nearest one, or if
-it is the image's own; the others follow later."""
 
 
 def follow(

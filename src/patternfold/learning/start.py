@@ -117,7 +117,8 @@ def _grow_on_some(
                 reason = ASKED_TO_STOP
     except KeyboardInterrupt:
         reason = INTERRUPTED
-    scale = state.error / estimate if estimate else 1.0
+    known = state.lam is not lam  # else nothing is known of E on all images
+    scale = state.error / estimate if estimate and known else 1.0
     return Learned(state, [scale * error for error in grown.path], reason)
 
 

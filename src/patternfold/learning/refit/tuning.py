@@ -54,10 +54,15 @@ def tune(
     for point in descend(start, max_iter, TOLERANCE, RULE):
         wrong = point.state.errors(problem)[0]
         if wrong <= fewest:
-            fewest, best = wrong, point.state
-            yield best
-    if best is not None:
-        yield cross_project(problem, best.patterns, effort, best.lam)
+            fewest, best = wrong, point
+            yield point.state
+    if best is None:
+        return
+    # λ of manifolds far away has not followed.
+    patterns, lam = best.state.patterns, best.state.lam
+    last = replace(best, state=cross_project(problem, patterns, effort, lam))
+    if last.cost <= best.cost and last.state.errors(problem)[0] <= fewest:
+        yield last.state
 
 
 @dataclass(frozen=True)
