@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from patternfold.model.box import Box
     from patternfold.model.dictionaries import AtomDictionary, CustomDictionary
     from patternfold.model.grid import Grid
+    from patternfold.model.matrices import matrices
     from patternfold.model.mothers import CustomMother, Gaussian, InverseMultiquadric
     from patternfold.model.pattern import Pattern
     from patternfold.model.transformations import (
@@ -53,6 +54,7 @@ __all__ = [
     "__version__",
     "align",
     "load",
+    "matrices",
     "project",
     "warp",
 ]
@@ -64,6 +66,7 @@ _HOMES = {
     "model.box": ("Box",),
     "model.dictionaries": ("AtomDictionary", "CustomDictionary"),
     "model.grid": ("Grid",),
+    "model.matrices": ("matrices",),
     "model.mothers": ("CustomMother", "Gaussian", "InverseMultiquadric"),
     "model.pattern": ("Pattern",),
     "model.transformations": (

@@ -14,9 +14,11 @@ from patternfold.baselines.matching_pursuit import PursuitEstimator, mean_patter
 from patternfold.baselines.pursuit import class_means, pursue, separating_energy, shared_energy
 from patternfold.estimators.images import as_targets, rows_of
 from patternfold.learning.fitted import fitted_manifolds
+from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation, as_transformation
+from patternfold.model.units import Bound
 
 Model = TypeVar("Model")
 
@@ -32,7 +34,7 @@ class ManifoldClassifier(ClassifierMixin, PursuitEstimator):
         n_atoms: int = 12,
         *,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
         mother: str | AbstractMother = "gaussian",
         step: float = 1.0,
         n_widths: int = 5,
@@ -71,7 +73,7 @@ class ManifoldClassifier(ClassifierMixin, PursuitEstimator):
         rows = rows_of(self, X, reset=True)
         labels = as_targets(self, y, len(rows))
         family = as_transformation(self.transformation)
-        self.transformation_ = family.with_bounds(self.bounds or {})
+        self.transformation_ = family.with_bounds(self.bounds or {}, Grid(*self.image_shape_).pixel)
         return rows, labels
 
 
@@ -146,7 +148,7 @@ class SupervisedAtomSelection(ManifoldClassifier):
         *,
         separation: float = 2.0,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
         mother: str | AbstractMother = "gaussian",
         step: float = 1.0,
         n_widths: int = 5,

@@ -165,7 +165,8 @@ def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._Argu
         action="append",
         default=[],
         metavar="NAME=LOW:HIGH",
-        help="interval of a parameter, for example theta=-0.5:0.5; may be repeated",
+        help="interval of a parameter: theta=-30deg:30deg, tx=-5px:5px (pixels of the pictures as "
+        "they are), s=0.8:1.2; may be repeated",
     )
     group.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
     group.add_argument(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import math
+
+from patternfold.model.units import Bound, read
 
 
 def positive(text: str) -> int:
@@ -42,14 +43,16 @@ def size(text: str) -> tuple[int, int]:
     return numbers[-1], numbers[0]
 
 
-def bound(text: str) -> tuple[str, float, float]:
-    """Read ``theta=-0.5:0.5``."""
+def bound(text: str) -> tuple[str, Bound, Bound]:
+    """Read ``theta=-30deg:30deg``, ``tx=-5px:5px`` or bare numbers, ``s=0.8:1.2``."""
     name, _, interval = text.partition("=")
-    low, _, high = interval.partition(":")
     try:
-        pair = float(low), float(high)
+        low, high = (read(part) for part in interval.split(":"))
     except ValueError:
-        pair = math.nan, math.nan
-    if not name or not pair[0] < pair[1]:
-        raise argparse.ArgumentTypeError(f"{text!r} is no bound; write for example theta=-0.5:0.5")
-    return name, *pair
+        low = high = read(0)
+    if not name or (low.unit == high.unit and not low.value < high.value):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no bound; write for example theta=-30deg:30deg, tx=-5px:5px or s=0.8:1.2"
+        )
+    low, high = (str(q) if q.unit else q.value for q in (low, high))
+    return name, low, high

@@ -35,6 +35,7 @@ from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
+from patternfold.model.units import Bound
 from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
 
@@ -313,7 +314,7 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         *,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
         classifier: Any = None,
         manifold_learner: PATS | JPATS | None = None,
         features: str = "gradients",

@@ -57,6 +57,7 @@ from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import MOST_ATOMS, Pattern
 from patternfold.model.transformations import AbstractTransformation
+from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
 
 REJECTED_SHARE = 0.025
@@ -178,7 +179,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
         dictionary: str | AbstractDictionary | None = None,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
         reference: str = "centroid",
         solver: str | AbstractSolver = "search",
         solver_options: Mapping[str, Any] | None = None,

@@ -56,8 +56,9 @@ def family_of(estimator: Any) -> AtomFamily:
 
 
 def transformation_of(estimator: Any) -> Any:
-    """The estimator's transformation on its bounds."""
-    return as_transformation(estimator.transformation).with_bounds(estimator.bounds or {})
+    """The estimator's transformation on its bounds, which may be in pixels of its images."""
+    family = as_transformation(estimator.transformation)
+    return family.with_bounds(estimator.bounds or {}, Grid(*estimator.image_shape_).pixel)
 
 
 def make_problem(estimator: Any, images: np.ndarray, weights: np.ndarray) -> Problem:

@@ -35,9 +35,11 @@ from patternfold.learning.state import INTERRUPTED, Progress, State
 from patternfold.model import manifold
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.grid import Grid
+from patternfold.model.matrices import matrices, require_affine
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
+from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
 
 
@@ -64,7 +66,9 @@ class PATS(TransformerMixin, ImageEstimator):
     dictionary : str or dictionary, optional
         How atoms are made from φ: "atoms", the paper's and the default, or an object.
     bounds : dict, optional
-        Bounds of transformation parameters by name, such as ``{"theta": (-0.5, 0.5)}``.
+        Bounds of transformation parameters by name, such as ``{"theta": (-0.5, 0.5)}`` in
+        radians and half sides of the image, or ``{"theta": ("-30deg", "30deg"), "tx": ("-5px",
+        "5px")}`` in degrees and pixels of the images.
     reference : {"centroid", "farthest"}, int, array or Pattern, default="centroid"
         Ψ, on whose manifold the images are first projected: the image nearest the centroid or
         farthest from it, an image by its index, another image, or a pattern.
@@ -148,7 +152,7 @@ class PATS(TransformerMixin, ImageEstimator):
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
         dictionary: str | AbstractDictionary | None = None,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
         reference: str | int | np.ndarray | Pattern = "centroid",
         solver: str | AbstractSolver = "search",
         solver_options: Mapping[str, Any] | None = None,
@@ -270,6 +274,15 @@ class PATS(TransformerMixin, ImageEstimator):
         rows = rows_of(self, X, reset=False)
         lam = self.transform(rows, effort)
         return align(rows, lam, self.transformation_, image_shape=self.image_shape_, **options)
+
+    def matrices(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
+        """Return the matrices that take images into the pattern's frame, shape (N, 2, 3).
+
+        They are in pixels, as OpenCV takes them: see `patternfold.matrices`.
+        """
+        check_is_fitted(self)
+        require_affine(self.transformation_)
+        return matrices(self.transform(X, effort), self.transformation_, self.image_shape_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return 1 − Σ w d²(u, M(p)) / Σ w‖u‖²: the share of the images' energy explained."""

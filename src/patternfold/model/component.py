@@ -14,6 +14,7 @@ import equinox as eqx
 import numpy as np
 
 from patternfold.model.box import Box
+from patternfold.model.units import Bound, plain_bounds
 
 Boxed = TypeVar("Boxed", bound="Family")
 
@@ -48,6 +49,10 @@ class Family(Component):
     """Least and greatest values that bounds may have, for parameters beyond which nothing sensible
     is left: scales down to 0, shifts of many windows."""
 
+    measures: ClassVar[Mapping[str, str]] = {}
+    """Parameters that are an angle, in radians, or a length, in half sides of the image: their
+    bounds may be given in degrees and pixels."""
+
     def __check_init__(self) -> None:
         """Refuse bounds beyond the limits."""
         self.check_limits(self.parameters)
@@ -64,9 +69,18 @@ class Family(Component):
                     f"bounds={{{name!r}: ({usual.lower[k]:.4g}, {usual.upper[k]:.4g})}}."
                 )
 
-    def with_bounds(self: Boxed, bounds: Mapping[str, tuple[float, float]]) -> Boxed:
-        """Return the same family on a smaller or larger box."""
-        return self.on(self.parameters.with_bounds(bounds)) if bounds else self
+    def with_bounds(
+        self: Boxed, bounds: Mapping[str, tuple[Bound, Bound]], pixel: float | None = None
+    ) -> Boxed:
+        """Return the same family on a smaller or larger box.
+
+        Bounds may have units, ``("-30deg", "30deg")``; those in pixels need the width of a
+        ``pixel`` in half sides of the image.
+        """
+        if not bounds:
+            return self
+        plain = plain_bounds(bounds, self.measures, pixel)
+        return self.on(self.parameters.with_bounds(plain))
 
     def on(self: Boxed, box: Box) -> Boxed:
         """Return the same family on another box of the same parameters."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from patternfold.estimators.pats import PATS
 from patternfold.learning.select.solvers import SOLVERS
+from patternfold.model.units import Bound, read
 from patternfold.persistence.components import (
     build_pattern,
     build_transformation,
@@ -43,7 +44,7 @@ def describe_options(model: Any) -> dict[str, Any]:
         if name == "image_shape" and value is not None:
             value = [int(v) for v in value]
         elif name == "bounds" and value is not None:
-            value = {key: [float(v) for v in pair] for key, pair in value.items()}
+            value = {key: [_bound(v) for v in pair] for key, pair in value.items()}
         elif name == "solver_options" and value is not None:
             value = {key: v for key, v in value.items() if isinstance(v, Plain)}
         elif not isinstance(value, Plain):
@@ -79,10 +80,17 @@ def build_options(kind: type, description: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _pair(value: Any) -> tuple[float, float]:
+def _bound(value: Any) -> Bound:
+    return value if isinstance(value, str) else float(value)
+
+
+def _pair(value: Any) -> tuple[Bound, Bound]:
+    """Check the bounds of a parameter: numbers, or texts with a unit."""
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError("'bounds' must hold pairs of numbers")
-    low, high = (take({"bounds": v}, "bounds", float) for v in value)
+    low, high = (
+        str(read(v)) if isinstance(v, str) else take({"bounds": v}, "bounds", float) for v in value
+    )
     return low, high
 
 

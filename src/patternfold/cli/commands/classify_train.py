@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from patternfold.cli.bounds import bounds_of, check_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import prepare_images, table
@@ -23,11 +24,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.outliers and options.method != "jpats":
         raise Failure("--outliers needs --method jpats, which knows distances to manifolds.")
     use_cache()
+    check_bounds(options)
     found = prepare_images(options, console)
     labels = _labels(found, options)
     held = _held_out(labels, options.holdout, options.seed)
     started = time.perf_counter()
-    model = _fit(options, found.images[~held], labels[~held], console)
+    model = _fit(options, bounds_of(options, found), found.images[~held], labels[~held], console)
     values: dict[str, Any] = {
         "model": str(options.output),
         "classes": [str(c) for c in model.classes_],
@@ -71,14 +73,16 @@ def _held_out(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     return held
 
 
-def _fit(options: argparse.Namespace, images: Any, labels: Any, console: Console) -> Any:
+def _fit(
+    options: argparse.Namespace, bounds: Any, images: Any, labels: Any, console: Console
+) -> Any:
     from patternfold import JPATS, PATS, AlignedViewsClassifier
 
     progress = Progress(console)
     shared: dict[str, Any] = {
         "transformation": options.transformation,
         "mother": options.mother,
-        "bounds": {name: (low, high) for name, low, high in options.bound} or None,
+        "bounds": bounds,
         "random_state": options.seed,
     }
     console.say(f"learning {options.atoms} atoms for each of {len(set(labels))} classes")

@@ -7,6 +7,7 @@ import time
 import warnings
 from typing import Any
 
+from patternfold.cli.bounds import bounds_of, check_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import prepare_images
@@ -18,6 +19,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Read, learn, write."""
     check_output(options.output, options.force)
     use_cache()
+    check_bounds(options)
     found = prepare_images(options, console)
     classes = len(set(found.labels or ()))
     if classes > 1:
@@ -25,14 +27,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if len(found) < 2:
         raise Failure(f"{options.source} holds one image; a pattern is learned from several.")
     started = time.perf_counter()
-    model, interrupted = _fit(options, found.images, console)
+    model, interrupted = _fit(options, found, console)
     seconds = time.perf_counter() - started
     _save(model, found, options)
     _conclude(model, options, seconds, interrupted, console)
     return 1 if interrupted else 0
 
 
-def _fit(options: argparse.Namespace, images: Any, console: Console) -> tuple[Any, bool]:
+def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any, bool]:
     from patternfold import PATS
 
     progress = Progress(console)
@@ -44,14 +46,14 @@ def _fit(options: argparse.Namespace, images: Any, console: Console) -> tuple[An
         transformation=options.transformation,
         mother=options.mother,
         dictionary=options.dictionary,
-        bounds={name: (low, high) for name, low, high in options.bound} or None,
+        bounds=bounds_of(options, found),
         random_state=options.seed,
         callback=progress,
     )
     console.say(f"learning {options.atoms} atoms (code is compiled on first use; Ctrl-C stops)")
     with warnings.catch_warnings(record=True) as caught, progress.listening():
         warnings.simplefilter("always")
-        model.fit(images)
+        model.fit(found.images)
     interrupted = model.stop_reason_ == "interrupted"
     for warning in caught:
         if not interrupted and issubclass(warning.category, UserWarning):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.model import units
 from patternfold.model.box import Box
 from patternfold.model.component import Family
 
@@ -85,6 +87,11 @@ class AbstractAffineTransformation(AbstractTransformation):
     """
 
     is_affine: ClassVar[bool] = True
+    measures: ClassVar[Mapping[str, str]] = {
+        "theta": units.ANGLE,
+        "tx": units.LENGTH,
+        "ty": units.LENGTH,
+    }
     is_group: ClassVar[bool]
     """Whether the composition of two members is a member, whatever their parameters."""
 
