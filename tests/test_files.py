@@ -7,10 +7,11 @@ import pytest
 from PIL import Image
 
 from patternfold.files import ImageFileError, Preparation, read_images, read_pictures
+from patternfold.files.placement import Placement
 from patternfold.files.prepare import prepare
 from patternfold.files.raw import Picture
 
-KEEP = Preparation(background="dark", normalise="none")
+KEEP = Preparation(background="none", normalise="none")
 
 
 @pytest.fixture
@@ -65,10 +66,24 @@ def test_colour_and_transparency_are_said(ramp, tmp_path):
     found = read_images(tmp_path, KEEP)
     notes = " ".join(found.notes)
     assert "3 colour picture(s) turned grey" in notes
-    assert "transparent parts of 1 picture(s) set on white" in notes
+    assert "transparent parts around 1 picture(s) do not count" in notes
     transparent, grey, _ = found.images
     np.testing.assert_allclose(grey, ramp / 255, atol=1e-6)
-    np.testing.assert_allclose(transparent, np.where(ramp > 0, ramp / 255, 1), atol=1e-6)
+    np.testing.assert_allclose(transparent, ramp / 255, atol=1e-6)
+    assert found.mask is not None
+    np.testing.assert_array_equal(found.mask[0], ramp > 0)
+    assert found.mask[1:].all()
+
+
+def test_things_cut_out_are_set_on_white(ramp, tmp_path):
+    """A shape that isn't convex is the thing itself: its outline counts."""
+    values = np.zeros((24, 24, 2), np.uint8)
+    values[4:20, 4:8, 1] = values[16:20, 4:20, 1] = 255  # an L
+    Image.fromarray(values, "LA").save(tmp_path / "x.png")
+    found = read_images(tmp_path / "x.png", KEEP)
+    assert "transparent parts of 1 picture(s) set on white" in found.notes
+    assert found.mask is None
+    np.testing.assert_allclose(found.images[0], 1 - values[..., 1] / 255)
 
 
 def test_luminance(tmp_path):
@@ -126,7 +141,7 @@ def test_mrc_stacks(mode, kind, order, stamp, tmp_path, rng):
         (mrc(np.zeros((2, 4, 4), "<f4"), 2)[:-1], "the file ends earlier"),
         (mrc(np.zeros((1, 4, 4), "<f4"), 4), "mode 4 is not one of"),
         (mrc(np.zeros((0, 4, 4), "<f4"), 2), "4 × 4 × 0 pixels"),
-        (mrc(np.full((1, 4, 4), np.nan, "<f4"), 2), "NaN"),
+        (mrc(np.full((1, 4, 4), np.nan, "<f4"), 2), "all of its pixels are NaN"),
     ],
 )
 def test_wrong_mrc(content, match, tmp_path):
@@ -211,62 +226,89 @@ def pictures(*arrays):
     return [Picture(np.asarray(a, np.float32), f"{i}") for i, a in enumerate(arrays)]
 
 
-def test_mixed_sizes_ask_for_one(ramp):
+def test_mixed_sizes_share_a_scale(ramp):
     mixed = pictures(ramp / 255, ramp.T / 255)
-    with pytest.raises(ImageFileError, match=r"2 sizes \(10×12, 12×10\).*--size 64"):
-        prepare(mixed, Preparation())
-    images, made, notes = prepare(mixed, Preparation(size=(16, 20), normalise="none"))
-    assert images.shape == (2, 16, 20)
-    assert made.size == (16, 20)
-    assert "pictures of 2 sizes brought to 20×16 pixels" in notes
-    # The aspect is kept: the tall picture fills the height, the wide one does not fill the width.
-    assert images[0].sum() == pytest.approx((16 / 12) ** 2 * ramp.sum() / 255, rel=0.08)
+    made = prepare(mixed, Preparation(normalise="none"))
+    assert made.preparation.size == (12, 12)
+    assert made.placements == (Placement(1, 1, 0), Placement(1, 0, 1))
+    np.testing.assert_allclose(made.images[0, :, 1:11], ramp / 255, atol=1e-6)
+    assert made.mask is not None
+    assert not made.mask[0, :, [0, 11]].any()
+    assert made.mask.sum() == 240
+    assert any("pictures of 2 sizes" in note and "on 12×12" in note for note in made.notes)
+    made = prepare(mixed, Preparation(size=(16, 20), normalise="none"))
+    assert made.images.shape == (2, 16, 20)
+    assert made.preparation.scale == pytest.approx(16 / 12)
+    # The aspect is kept, and so is what is larger.
+    assert made.images[0].sum() == pytest.approx((16 / 12) ** 2 * ramp.sum() / 255, rel=0.02)
+    assert made.images[1].sum() == pytest.approx(made.images[0].sum(), rel=0.02)
 
 
 def test_light_backgrounds_are_inverted(ramp):
     paper = pictures(1 - ramp / 255, 1 - ramp / 255)
-    images, made, notes = prepare(paper, Preparation(normalise="none"))
-    np.testing.assert_allclose(images[0], ramp / 255, atol=1e-6)
-    assert made.background == "light"
-    assert any("pictures inverted (--background dark keeps them)" in note for note in notes)
-    kept, _, _ = prepare(paper, KEEP)
-    np.testing.assert_allclose(kept[0], 1 - ramp / 255, atol=1e-6)
-    # New pictures are treated alike, whatever their own borders.
-    again, _, _ = prepare(pictures(np.zeros((12, 10))), Preparation.from_dict(made.as_dict()))
-    assert again.min() == 1
+    made = prepare(paper, Preparation(normalise="none"))
+    np.testing.assert_allclose(made.images[0], ramp / 255, atol=1e-6)
+    assert made.preparation.background == "light"
+    assert any("inverted (--background dark keeps them)" in note for note in made.notes)
+    kept = prepare(paper, KEEP)
+    np.testing.assert_allclose(kept.images[0], 1 - ramp / 255, atol=1e-6)
+    dark = prepare(paper, Preparation(background="dark", normalise="none"))
+    np.testing.assert_allclose(dark.images[0], -(ramp / 255), atol=1e-6)
+    # New pictures are inverted too, about their own level.
+    option = Preparation.from_dict(made.preparation.as_dict())
+    again = prepare(pictures(0.6 - ramp / 510), option)
+    np.testing.assert_allclose(again.images[0], ramp / 510, atol=1e-6)
 
 
-def test_background_is_subtracted(ramp):
-    raised = pictures(0.2 + 0.5 * ramp / 255)
-    _, _, notes = prepare(raised, KEEP)
-    assert any("--subtract-background" in note for note in notes)
+def test_backgrounds_are_subtracted(ramp):
+    raised = pictures(0.2 + 0.5 * ramp / 255, 0.4 + 0.5 * ramp / 255)
+    made = prepare(raised, Preparation(normalise="none"))
+    np.testing.assert_allclose(made.images, [0.5 * ramp / 255] * 2, atol=1e-6)
+    spot = ramp.astype(float)
+    spot[1, 1] = -100
     option = Preparation(subtract_background=True, normalise="none")
-    images, _, notes = prepare(raised, option)
-    np.testing.assert_allclose(images[0], 0.5 * ramp / 255, atol=1e-6)
-    assert "background subtracted" in notes
+    assert prepare(pictures(spot), Preparation(normalise="none")).images.min() == -100
+    assert prepare(pictures(spot), option).images.min() == 0
 
 
 def test_normalisation(ramp):
-    images, _, notes = prepare(pictures(ramp, 0 * ramp), Preparation())
-    assert np.linalg.norm(images[0]) == pytest.approx(1)
-    assert not images[1].any()
-    assert "each image scaled to unit norm" in notes
-    assert "1 blank image(s) left as they are" in notes
-    images, _, _ = prepare(pictures(ramp), Preparation(normalise="range"))
-    assert images.max() == 1
-
-
-def test_large_images_get_a_hint():
-    _, _, notes = prepare(pictures(np.zeros((4, 200))), Preparation())
-    assert any("--size 64" in note for note in notes)
+    made = prepare(pictures(ramp, 0 * ramp), Preparation())
+    assert np.linalg.norm(made.images[0]) == pytest.approx(1)
+    assert not made.images[1].any()
+    assert "each image scaled to unit norm" in made.notes
+    assert "1 blank image(s) left as they are" in made.notes
+    assert made.remarks == ("1 shows nothing but background",)
+    assert prepare(pictures(ramp), Preparation(normalise="range")).images.max() == 1
 
 
 @pytest.mark.parametrize(
-    "options", [{"background": "blue"}, {"normalise": "max"}, {"size": (0, 5)}, {"size": (5, 5, 5)}]
+    "options",
+    [
+        {"background": "blue"},
+        {"normalise": "max"},
+        {"size": (0, 5)},
+        {"size": (5, 5, 5)},
+        {"scale": 0.0},
+        {"version": 3},
+    ],
 )
 @pytest.mark.usefixtures("as_users_run")
 def test_unknown_preparations(options):
-    with pytest.raises(ValueError, match=r"not known|must be two numbers"):
+    with pytest.raises(ValueError, match=r"not known|must be"):
         Preparation(**options)
     with pytest.raises(ImageFileError, match="can't be used"):
         Preparation.from_dict({"color": 1})
+
+
+def test_preparations_of_the_first_version(ramp):
+    """Model files of 0.1 were learned from pictures prepared so."""
+    stored = {"size": [12, 12], "background": "light", "subtract_background": False}
+    option = Preparation.from_dict({**stored, "normalise": "none", "white": 1.0})
+    made = prepare(pictures(1 - ramp / 255, np.zeros((12, 12))), option)
+    np.testing.assert_allclose(made.images[0, :, 1:11], ramp / 255, atol=1e-6)
+    assert made.images[1].min() == 1  # whatever its own border
+    assert made.mask is None
+    option = Preparation.from_dict({**stored, "background": "dark", "subtract_background": True})
+    made = prepare(pictures(0.3 - (ramp == 40) + ramp / 255), option)
+    assert made.images.min() == 0
+    assert Preparation.from_dict(made.preparation.as_dict()) == made.preparation

@@ -16,7 +16,7 @@ from patternfold.files.prepare import prepare
 from patternfold.files.raw import Picture, grey
 from patternfold.files.read import read_pictures
 
-KEEP = Preparation(background="dark", normalise="none")
+KEEP = Preparation(background="none", normalise="none")
 
 
 def refused(path, match):
@@ -99,7 +99,7 @@ def test_a_folder_of_large_pictures(tmp_path, monkeypatch):
 def test_grey_takes_little_memory(kind):
     values = np.full((2048, 1024, 3), 100, kind)
     tracemalloc.start()
-    pixels, _ = grey(values)
+    pixels = grey(values).pixels
     # The result, and a block at a time beside it.
     assert tracemalloc.get_traced_memory()[1] < 4 * pixels.nbytes
     tracemalloc.stop()
@@ -130,13 +130,14 @@ def test_wide_integers_are_kept(tmp_path):
     np.testing.assert_array_equal(found.images[0], 255 - light(np.float32))
 
 
-def test_new_pictures_are_inverted_about_the_same_white():
+def test_first_version_inverts_new_pictures_about_the_same_white():
     dim = [Picture(np.float32(light(float) / 1e4), "x")] * 2
-    images, made, _ = prepare(dim, Preparation(normalise="none"))
-    assert images.min() == 0
-    assert images.max() == pytest.approx(0.0204)
-    again, _, _ = prepare([Picture(np.full((16, 16), 0.01, np.float32), "y")], made)
-    assert again.max() == pytest.approx(0.0155)
+    found = prepare(dim, Preparation(normalise="none", version=1))
+    assert found.images.min() == 0
+    assert found.images.max() == pytest.approx(0.0204)
+    made = found.preparation
+    again = prepare([Picture(np.full((16, 16), 0.01, np.float32), "y")], made)
+    assert again.images.max() == pytest.approx(0.0155)
     assert Preparation.from_dict(made.as_dict()) == made
     for white in (1e300, float("nan"), "x"):
         with pytest.raises(ImageFileError, match="can't be used"):
@@ -214,7 +215,7 @@ def png(values, clear, bits=8):
 
 
 @pytest.mark.parametrize("case", ["grey", "grey16", "colour"])
-def test_one_transparent_value_is_set_on_white(case, tmp_path):
+def test_one_transparent_value(case, tmp_path):
     values = np.zeros((4, 6), int)
     values[1:3, 2:4] = 100
     if case == "colour":
@@ -223,7 +224,8 @@ def test_one_transparent_value_is_set_on_white(case, tmp_path):
         content = png(values, (0,), 16 if case == "grey16" else 8)
     (tmp_path / "x.png").write_bytes(content)
     (picture,) = read_pictures(tmp_path / "x.png")[0]
-    assert "transparent" in picture.traits
+    assert "cut out" in picture.traits  # what remains is a rectangle
+    np.testing.assert_array_equal(picture.counts, values > 0)
     np.testing.assert_allclose(picture.pixels[values == 0], 1)
     assert picture.pixels[values > 0].max() < 0.5
 

@@ -36,7 +36,7 @@ def read_new_images(file: Any, source: Path, skip_unreadable: bool, console: Con
 
     shape = file.model.image_shape_
     if file.preparation is None:
-        preparation = Preparation(size=shape, background="dark", normalise="none")
+        preparation = Preparation(size=shape, background="none", normalise="none", fit_each=True)
         console.say("the model file does not say how its images were prepared: taken as they are")
     else:
         preparation = Preparation.from_dict(file.preparation)
@@ -52,7 +52,11 @@ def prepare_images(options: argparse.Namespace, console: Console) -> Any:
     from patternfold.files import Preparation, read_images
 
     preparation = Preparation(
-        options.size, options.background, options.subtract_background, options.normalise
+        options.size,
+        options.background,
+        options.subtract_background,
+        options.normalise,
+        fit_each=options.fit_each,
     )
     found = read_images(options.source, preparation, skip_unreadable=options.skip_unreadable)
     tell(found, console)
@@ -65,6 +69,8 @@ def tell(found: Any, console: Console) -> None:
     console.say(f"{len(found)} images of {width}×{height} pixels")
     for note in found.notes:
         console.say(f"  {note}")
+    for remark in found.remarks:
+        console.warn(remark)
 
 
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:

@@ -80,16 +80,28 @@ def _add_output(parser: argparse.ArgumentParser, text: str, metavar: str = "FILE
 def _add_preparation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("preparation of the pictures")
     group.add_argument(
-        "--size", type=size, metavar="N|WxH", help="bring all to this size, aspect kept"
+        "--size",
+        type=size,
+        metavar="N|WxH",
+        help="lay all on a canvas of this size (default: chosen, up to 512, or 128 where sizes "
+        "differ)",
+    )
+    group.add_argument(
+        "--fit-each",
+        action="store_true",
+        help="magnify each picture by itself (default: all alike, so that sizes can be compared)",
     )
     group.add_argument(
         "--background",
-        choices=("auto", "dark", "light"),
+        choices=("auto", "dark", "light", "none"),
         default="auto",
-        help="light ones are inverted (default: auto, by the borders)",
+        help="what things lie on: it is subtracted, and with light the rest inverted; none takes "
+        "pictures as they are (default: auto)",
     )
     group.add_argument(
-        "--subtract-background", action="store_true", help="subtract the median of the border"
+        "--subtract-background",
+        action="store_true",
+        help="cut off what is darker than the background",
     )
     group.add_argument(
         "--normalise",

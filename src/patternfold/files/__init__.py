@@ -1,15 +1,20 @@
 """Images from files: folders of pictures, stacks and arrays, made ready for learning."""
 
-from patternfold.files.prepare import Preparation
-from patternfold.files.raw import ImageFileError, Picture
+from patternfold.files.formats import read_originals
+from patternfold.files.placement import Placement
+from patternfold.files.preparation import Preparation
+from patternfold.files.raw import ImageFileError, Picture, Source
 from patternfold.files.read import ImageSet, prepare_pictures, read_images, read_pictures
 
 __all__ = [
     "ImageFileError",
     "ImageSet",
     "Picture",
+    "Placement",
     "Preparation",
+    "Source",
     "prepare_pictures",
     "read_images",
+    "read_originals",
     "read_pictures",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from patternfold.files.arrays import read_arrays
 from patternfold.files.mrc import read_mrc
 from patternfold.files.pillow import read_pages
-from patternfold.files.raw import ImageFileError, Picture, grey, white_of
+from patternfold.files.raw import ImageFileError, Picture, Source, grey, white_of
 
 PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".pgm", ".ppm", ".pnm", ".bmp", ".gif"}
 STACKS = {".mrc", ".mrcs"}
@@ -32,7 +33,7 @@ def read_file(path: Path, name: str | None = None, label: str | None = None) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of pillow and NumPy on odd headers
             found = [
-                (*grey(values), own or label, white_of(values.dtype)) for values, own in _read(path)
+                (grey(values), own or label, white_of(values.dtype)) for values, own in _read(path)
             ]
     except ImportError:
         raise
@@ -40,9 +41,37 @@ def read_file(path: Path, name: str | None = None, label: str | None = None) -> 
         raise ImageFileError(f"{path} can't be read: {_reason(error)}.") from error
     single = len(found) == 1
     return [
-        Picture(pixels, name if single else f"{name}[{i}]", own, traits, white)
-        for i, (pixels, traits, own, white) in enumerate(found)
+        Picture(
+            page.pixels,
+            name if single else f"{name}[{i}]",
+            own,
+            page.traits,
+            white,
+            page.counts,
+            Source(path, i),
+        )
+        for i, (page, own, white) in enumerate(found)
     ]
+
+
+def read_originals(sources: Sequence[Source]) -> Iterator[np.ndarray]:
+    """Yield pictures as their files hold them: colour, transparency, and kind of numbers.
+
+    Arrays have shape (H, W) or (H, W, channels), orientation applied. Files are opened once for a
+    run of pages in order.
+    """
+    path, pages, at = None, iter(()), 0
+    for source in sources:
+        if source.path != path or source.page < at:
+            path, pages, at = source.path, _read(source.path), 0
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                values = next(islice(pages, source.page - at, None))[0]
+        except Exception as error:
+            raise ImageFileError(f"{path} can't be read: {_reason(error)}.") from error
+        at = source.page + 1
+        yield values
 
 
 def _read(path: Path) -> Iterator[tuple[np.ndarray, str | None]]:

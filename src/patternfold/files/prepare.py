@@ -1,105 +1,169 @@
-"""Make pictures ready for learning: dark background, one size, comparable strength."""
+"""Make pictures ready for learning: a background of 0, one canvas, comparable strength."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from patternfold._validation import lookup, require_few_pixels
-from patternfold.files.raw import ImageFileError, Picture
+from patternfold.files.background import Backdrop, find_backdrop
+from patternfold.files.borders import find_inside
+from patternfold.files.first_preparation import first_is_light, first_white, prepare_first
+from patternfold.files.placement import Placement, resample
+from patternfold.files.preparation import BACKGROUNDS, FIRST, Preparation
+from patternfold.files.raw import Picture
+from patternfold.files.sizes import Layout, lay_out
 
-BACKGROUNDS = {"auto": None, "dark": False, "light": True}
-NORMALISATIONS = ("unit", "range", "none")
-LARGEST_WHITE = 1e38  # of what float32 holds
+_DECIDED = 0.3
+"""Polarity from which a picture's things are clearly lighter, or below minus this darker."""
+
+_BLANK = 0.1
+"""Of what usually stands out in a picture: one with less than this share of it is blank."""
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """What is done to pictures; patterns vanish far away, so a dark background is wanted.
+class Prepared:
+    """Pictures that are ready."""
 
-    Parameters
-    ----------
-    size : (H, W), optional
-        Size that all pictures are brought to, their aspect kept; needed when sizes differ.
-    background : {"auto", "dark", "light"}
-        With "light", pictures are inverted; "auto" looks at their borders.
-    subtract_background : bool
-        Subtract the median of each picture's border, and cut off what is below.
-    normalise : {"unit", "range", "none"}
-        Scale each picture to unit norm, or its greatest value to 1.
-    white : float, optional
-        The value about which pictures are inverted, unless they have greater ones; by default that
-        of white where the files' kind of numbers has one, else the greatest of all pictures.
-    """
-
-    size: tuple[int, int] | None = None
-    background: str = "auto"
-    subtract_background: bool = False
-    normalise: str = "unit"
-    white: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse unknown words and sizes."""
-        lookup("background", self.background, BACKGROUNDS)
-        lookup("normalise", self.normalise, dict.fromkeys(NORMALISATIONS))
-        if self.size is not None:
-            pair = tuple(int(v) for v in self.size)
-            if len(pair) != 2 or not all(2 <= v <= 4096 for v in pair):
-                raise ValueError(f"size={self.size} must be two numbers from 2 to 4096.")
-            require_few_pixels("size", (pair[0], pair[1]))
-            object.__setattr__(self, "size", pair)
-        if self.white is not None and not abs(self.white) < LARGEST_WHITE:
-            raise ValueError(f"white={self.white} must be a number within ±{LARGEST_WHITE:g}.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self) | {"size": None if self.size is None else list(self.size)}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Preparation:
-        """Read what `as_dict` gave; anything else is an `ImageFileError`."""
-        try:
-            options: dict[str, Any] = dict(values)
-            if options.get("size") is not None:
-                options["size"] = tuple(options["size"])
-            return cls(**options)
-        except (TypeError, ValueError) as error:
-            raise ImageFileError(f"the preparation {values} can't be used: {error}") from error
+    images: np.ndarray
+    """Shape (N, H, W), float32; 0 where nothing counts."""
+    mask: np.ndarray | None
+    """Shape (N, H, W), True where pixels count; None where all do."""
+    placements: tuple[Placement, ...]
+    """Where each picture lies on its image."""
+    preparation: Preparation
+    """With all choices made: it treats new pictures as these."""
+    notes: tuple[str, ...]
+    """What was done, in words."""
+    remarks: tuple[str, ...] = ()
+    """What looks wrong, in words, with the pictures' names."""
 
 
-def prepare(
-    pictures: Sequence[Picture], preparation: Preparation
-) -> tuple[np.ndarray, Preparation, list[str]]:
-    """Return images (N, H, W) in float32, the preparation with all choices made, and what to say.
+def prepare(pictures: Sequence[Picture], preparation: Preparation) -> Prepared:
+    """Make pictures ready, each by what it shows itself: frame, background and strength."""
+    shapes = [(p.pixels.shape[0], p.pixels.shape[1]) for p in pictures]
+    first = preparation.version == FIRST
+    fit_each = preparation.fit_each or first
+    layout = lay_out(shapes, preparation.size, preparation.scale, fit_each)
+    if first:
+        return _prepare_first(pictures, preparation, layout)
+    counts, framed = _counting(pictures, preparation.background != "none")
+    notes = [*_traits(pictures), *_say(framed, "bars or frames around {} picture(s) do not count")]
+    images, light, said, remarks = _on_zero(pictures, counts, preparation)
+    images, mask = _lay(images, counts, layout)
+    if preparation.subtract_background:
+        np.maximum(images, 0, out=images)
+        said.append("what is darker than the background cut off")
+    more = _normalise(images, preparation.normalise)
+    background = preparation.background
+    made = replace(
+        preparation,
+        size=layout.canvas,
+        scale=layout.scale,
+        background="none" if background == "none" else "light" if light else "dark",
+    )
+    everything = (*notes, *said, *layout.notes, *more)
+    return Prepared(images, mask, layout.placements, made, everything, tuple(remarks))
 
-    Applying the returned preparation to new pictures treats them as these.
-    """
-    notes = _traits(pictures)
-    pixels = [picture.pixels for picture in pictures]
+
+def _counting(
+    pictures: Sequence[Picture], look_for_frames: bool
+) -> tuple[list[np.ndarray | None], int]:
+    """Return which pixels of each picture count, None for all, and how many have frames."""
+    counts, framed = [], 0
+    for picture in pictures:
+        own, shape = picture.counts, picture.pixels.shape
+        inside = find_inside(picture.pixels, own).counts(shape) if look_for_frames else True
+        if not np.all(inside):
+            framed += 1
+            own = inside if own is None else own & inside
+        counts.append(own)
+    return counts, framed
+
+
+def _on_zero(
+    pictures: Sequence[Picture], counts: Sequence[np.ndarray | None], preparation: Preparation
+) -> tuple[list[np.ndarray], bool, list[str], list[str]]:
+    """Remove backgrounds, invert what is darker, and tell about it."""
+    if preparation.background == "none":
+        return [p.pixels for p in pictures], False, [], []
+    backdrops = [find_backdrop(p.pixels, own) for p, own in zip(pictures, counts, strict=True)]
+    light = BACKGROUNDS[preparation.background]
+    notes = []
+    if light is None:
+        light = are_darker(backdrops)
+    if light:
+        notes.append("things darker than their background: inverted (--background dark keeps them)")
+    uneven = sum(b.surface is not None for b in backdrops)
+    notes += _say(uneven, "uneven background of {} picture(s) evened out")
+    images = []
+    for picture, backdrop in zip(pictures, backdrops, strict=True):
+        flat = backdrop.remove(picture.pixels)
+        images.append(-flat if light else flat)
+    return images, light, notes, _remarks(pictures, backdrops, light)
+
+
+def are_darker(backdrops: Sequence[Backdrop]) -> bool:
+    """Tell whether most pictures show things darker than their background."""
+    return bool(np.mean([b.polarity for b in backdrops]) < -0.1)
+
+
+def _remarks(pictures: Sequence[Picture], backdrops: Sequence[Backdrop], light: bool) -> list[str]:
+    """Name the pictures that show nothing, or things of the opposite polarity."""
+    usual = float(np.median([b.share for b in backdrops]))
+    blank = [b.share == 0 or b.share < _BLANK * usual for b in backdrops]
+    sign = -1 if light else 1
+    # Against the tide: most pictures must be clear, one way, for another to be wrong.
+    clear = np.median([sign * b.polarity for b in backdrops]) > _DECIDED
+    wrong = [
+        bool(clear) and not empty and sign * b.polarity < -_DECIDED
+        for b, empty in zip(backdrops, blank, strict=True)
+    ]
+    names = [picture.name for picture in pictures]
+    usually, here = ("darker", "lighter") if light else ("lighter", "darker")
+    found = [
+        (blank, "shows nothing but background"),
+        (wrong, f"has things {here} than the background, where the others have {usually} ones"),
+    ]
+    return [
+        f"{name} {text}"
+        for marked, text in found
+        for name, mark in zip(names, marked, strict=True)
+        if mark
+    ]
+
+
+def _lay(
+    pixels: Sequence[np.ndarray], counts: Sequence[np.ndarray | None], layout: Layout
+) -> tuple[np.ndarray, np.ndarray | None]:
+    shape = (len(pixels), *layout.canvas)
+    images, mask = np.empty(shape, np.float32), np.empty(shape, bool)
+    for i, (own, place) in enumerate(zip(counts, layout.placements, strict=True)):
+        known = np.ones(pixels[i].shape, bool) if own is None else own
+        images[i], mask[i] = resample(pixels[i], known, place, layout.canvas)
+    return images, None if mask.all() else mask
+
+
+def _prepare_first(
+    pictures: Sequence[Picture], preparation: Preparation, layout: Layout
+) -> Prepared:
+    """Prepare as patternfold 0.1 did."""
     light = BACKGROUNDS[preparation.background]
     if light is None:
-        light = _border_is_light(pixels)
+        light = first_is_light(pictures)
     white = preparation.white
-    if light:
-        white = _white(pictures) if white is None else white
-        pixels = [max(white, float(p.max())) - p for p in pixels]
-        how = "light background: " if preparation.background == "auto" else ""
-        notes.append(f"{how}pictures inverted (--background dark keeps them)")
-    if preparation.subtract_background:
-        pixels = [np.maximum(p - _border(p), 0) for p in pixels]
-        notes.append("background subtracted")
-    else:
-        notes += _hint_at_background(pixels)
-    shape = preparation.size or _common_shape(pictures)
-    pixels, said = _resize(pixels, shape)
-    notes += said
-    images, more = _normalise(np.stack(pixels).astype(np.float32), preparation.normalise)
-    made = replace(preparation, size=shape, background="light" if light else "dark", white=white)
-    return images, made, notes + more
+    if light and white is None:
+        white = first_white(pictures)
+    images, placements = prepare_first(
+        pictures, layout.canvas, white if light else None, preparation.subtract_background
+    )
+    more = _normalise(images, preparation.normalise)
+    notes = [*_traits(pictures), "prepared as by patternfold 0.1", *layout.notes, *more]
+    word = "light" if light else "dark"
+    made = replace(preparation, size=layout.canvas, background=word, white=white)
+    return Prepared(images, None, placements, made, tuple(notes))
 
 
 def _traits(pictures: Sequence[Picture]) -> list[str]:
@@ -107,98 +171,27 @@ def _traits(pictures: Sequence[Picture]) -> list[str]:
     said = {
         "colour": "{} colour picture(s) turned grey",
         "transparent": "transparent parts of {} picture(s) set on white",
+        "cut out": "transparent parts around {} picture(s) do not count",
+        "gaps": "pixels of {} picture(s) that are no numbers do not count",
     }
-    return [text.format(count[trait]) for trait, text in said.items() if count[trait]]
+    return [note for trait, text in said.items() for note in _say(count[trait], text)]
 
 
-def _white(pictures: Sequence[Picture]) -> float:
-    """Return the value of white, for blank pictures 1."""
-    known = [p.white if p.white is not None else float(p.pixels.max()) for p in pictures]
-    return max(known) if max(known) > 0 else 1.0
+def _say(count: int, text: str) -> list[str]:
+    return [text.format(count)] if count else []
 
 
-def _border(pixels: np.ndarray) -> float:
-    """Median of the outermost pixels."""
-    edges = [pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]
-    return float(np.median(np.concatenate(edges)))
-
-
-def _border_is_light(pixels: Sequence[np.ndarray]) -> bool:
-    """Tell whether the borders are nearer to the lightest than to the darkest value."""
-    low, high = min(p.min() for p in pixels), max(p.max() for p in pixels)
-    if low < 0 or high <= low:  # measurements around zero, or blank
-        return False
-    border = np.median([_border(p) for p in pixels])
-    return bool((border - low) / (high - low) > 0.55)
-
-
-def _hint_at_background(pixels: Sequence[np.ndarray]) -> list[str]:
-    strength = float(np.median([p.max() for p in pixels]))
-    border = float(np.median([_border(p) for p in pixels]))
-    if strength > 0 and border > 0.1 * strength:
-        share = f"{100 * border / strength:.0f} %"
-        return [
-            f"the background has {share} of the greatest value; "
-            "--subtract-background may give a better pattern"
-        ]
-    return []
-
-
-def _common_shape(pictures: Sequence[Picture]) -> tuple[int, int]:
-    sizes = Counter(picture.pixels.shape for picture in pictures)
-    if len(sizes) > 1:
-        shown = ", ".join(_size(s) for s, _ in sizes.most_common(4))
-        more = ", ..." if len(sizes) > 4 else ""
-        raise ImageFileError(
-            f"The pictures have {len(sizes)} sizes ({shown}{more}); bring them to one, "
-            "for example with --size 64."
-        )
-    height, width = pictures[0].pixels.shape
-    return height, width
-
-
-def _size(shape: Sequence[int]) -> str:
-    return f"{shape[1]}×{shape[0]}"
-
-
-def _resize(
-    pixels: Sequence[np.ndarray], shape: tuple[int, int]
-) -> tuple[Sequence[np.ndarray], list[str]]:
-    sizes = {p.shape for p in pixels}
-    if sizes == {shape}:
-        slow = f"images of {_size(shape)} take long; --size 64 is often enough"
-        return pixels, [slow] if max(shape) > 128 else []
-    what = f"{len(sizes)} sizes" if len(sizes) > 1 else _size(pixels[0].shape)
-    note = f"pictures of {what} brought to {_size(shape)} pixels"
-    return [_fit(p, shape) for p in pixels], [note]
-
-
-def _fit(pixels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Resize to fit into ``shape``, keep the aspect, and fill up with the border's value."""
-    from PIL import Image
-
-    scale = min(shape[0] / pixels.shape[0], shape[1] / pixels.shape[1])
-    height, width = (
-        min(n, max(1, round(old * scale))) for n, old in zip(shape, pixels.shape, strict=True)
-    )
-    picture = Image.fromarray(np.ascontiguousarray(pixels, np.float32))
-    resized = np.asarray(picture.resize((width, height), Image.Resampling.BILINEAR))
-    canvas = np.full(shape, _border(pixels), np.float32)
-    top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
-    canvas[top : top + height, left : left + width] = resized
-    return canvas
-
-
-def _normalise(images: np.ndarray, how: str) -> tuple[np.ndarray, list[str]]:
+def _normalise(images: np.ndarray, how: str) -> list[str]:
+    """Scale images in place; what does not count is 0 in them."""
     if how == "none":
-        return images, []
+        return []
     if how == "unit":
         # Squares of large numbers are beyond float32.
         square = np.einsum("nhw,nhw->n", images, images, dtype=np.float64)
         size, text = np.sqrt(square), "each image scaled to unit norm"
     else:
         size, text = np.abs(images).max(axis=(1, 2)), "each image scaled to greatest value 1"
-    blank = int((size == 0).sum())
-    notes = [text] + ([f"{blank} blank image(s) left as they are"] if blank else [])
+    notes = [text, *_say(int((size == 0).sum()), "{} blank image(s) left as they are")]
     scale = np.where(size > 0, size, 1)[:, None, None]
-    return np.divide(images, scale, out=images, casting="same_kind"), notes
+    np.divide(images, scale, out=images, casting="same_kind")
+    return notes

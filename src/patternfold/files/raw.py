@@ -14,11 +14,24 @@ LARGEST = 2**27
 LARGEST_ARRAY = 2**29
 """Most bytes that an array unpacks to, with the same exception."""
 
+OPAQUE = 0.99
+"""Alpha from which nothing shines through."""
+
 _BLOCK = 2**20  # pixels that are turned grey at a time
 
 
 class ImageFileError(ValueError):
     """A file or folder that gives no images; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a picture is found again with all its colours: see `read_originals`."""
+
+    path: Path
+    """The file."""
+    page: int = 0
+    """Which of its pages, sections or rows."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +46,58 @@ class Picture:
     name: str
     label: str | None = None
     traits: frozenset[str] = field(default_factory=frozenset)
-    """What was done: "colour" was turned grey, "transparent" parts were set on white."""
+    """What was met: "colour" was turned grey, "transparent" parts are set on white, those around a
+    picture that is "cut out" do not count, nor do "gaps", which are NaN or infinite."""
     white: float | None = None
     """The value that stands for white, where the file's kind of numbers says so."""
+    counts: np.ndarray | None = None
+    """True where pixels count, or None where all do."""
+    source: Source | None = None
+    """The file it was read from."""
 
 
-def grey(values: np.ndarray) -> tuple[np.ndarray, frozenset[str]]:
+@dataclass(frozen=True)
+class Grey:
+    """The grey values of a picture."""
+
+    pixels: np.ndarray
+    """Shape (H, W), float32, finite."""
+    counts: np.ndarray | None
+    """True where pixels count, or None where all do."""
+    traits: frozenset[str]
+    """As in `Picture`."""
+
+
+def grey(values: np.ndarray) -> Grey:
     """Turn numbers of any type, of shape (H, W) or (H, W, channels), into grey float32."""
     if values.dtype.kind not in "biuf":
         raise ValueError(f"its pixels are of type {values.dtype}, which are no numbers")
     if values.size == 0:
         raise ValueError("it has no pixels")
     pixels, traits = np.empty(values.shape[:2], np.float32), set()
+    counts = np.ones(values.shape[:2], bool)
     rows = max(1, _BLOCK // values.shape[1])  # in blocks: large pictures fill the memory but once
     for begin in range(0, len(values), rows):
-        pixels[begin : begin + rows], seen = _grey_block(values[begin : begin + rows])
+        block = slice(begin, begin + rows)
+        pixels[block], counts[block], seen = _grey_block(values[block])
         traits |= seen
-    if not np.isfinite(pixels).all():
-        raise ValueError("some of its pixels are NaN or infinite")
-    return pixels, frozenset(traits)
+    if not counts.all() and is_convex(counts):
+        traits = traits - {"transparent"} | {"cut out"}
+    else:
+        counts[:] = True
+    return _without_gaps(pixels, counts, traits)
+
+
+def _without_gaps(pixels: np.ndarray, counts: np.ndarray, traits: set[str]) -> Grey:
+    """Fill what is NaN or infinite with the median, and do not count it."""
+    finite = np.isfinite(pixels)
+    if not finite.all():
+        if not finite.any():
+            raise ValueError("all of its pixels are NaN or infinite")
+        pixels[~finite] = np.median(pixels[finite])
+        counts &= finite
+        traits = traits | {"gaps"}
+    return Grey(pixels, None if counts.all() else counts, frozenset(traits))
 
 
 def white_of(dtype: np.dtype) -> float | None:
@@ -59,19 +105,39 @@ def white_of(dtype: np.dtype) -> float | None:
     return 1.0 if dtype in (np.bool_, np.uint8) else None
 
 
-def _grey_block(values: np.ndarray) -> tuple[np.ndarray, set[str]]:
+def _grey_block(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | bool, set[str]]:
+    """Return grey pixels, set on white where they are transparent, and where they are opaque."""
     pixels, traits = _as_floats(values), set()
     if pixels.ndim == 2:
-        return pixels, traits
-    channels = pixels.shape[2]
+        return pixels, True, traits
+    channels, opaque = pixels.shape[2], True
     if channels in (2, 4):
         alpha = pixels[..., -1:]
         if (alpha < 1).any():
             pixels = pixels[..., :-1] * alpha + (1 - alpha)
+            opaque = alpha[..., 0] >= OPAQUE
             traits.add("transparent")
     if channels < 3:
-        return pixels[..., 0], traits
-    return pixels[..., :3] @ LUMINANCE, traits | {"colour"}
+        return pixels[..., 0], opaque, traits
+    return pixels[..., :3] @ LUMINANCE, opaque, traits | {"colour"}
+
+
+def is_convex(inside: np.ndarray) -> bool:
+    """Tell whether a region is convex, as a photograph that was turned or cut to a disc is.
+
+    The outline of a thing that was cut out is no accident, and mostly not convex.
+    """
+    from scipy.spatial import ConvexHull
+
+    rows = np.flatnonzero(inside.any(axis=1))
+    if not len(rows):
+        return False
+    first = inside[rows].argmax(axis=1)
+    end = inside.shape[1] - inside[rows, ::-1].argmax(axis=1)
+    corners = [np.column_stack([y, x]) for y in (rows, rows + 1) for x in (first, end)]
+    hull = ConvexHull(np.concatenate(corners).astype(float))
+    # The staircase of pixels along the outline leaves about half a pixel per step.
+    return bool(hull.volume - inside.sum() <= 0.01 * hull.volume + 0.5 * hull.area)
 
 
 def _as_floats(values: np.ndarray) -> np.ndarray:

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from patternfold.files.formats import KNOWN, read_file
-from patternfold.files.prepare import Preparation, prepare
-from patternfold.files.raw import ImageFileError, Picture
+from patternfold.files.placement import Placement
+from patternfold.files.preparation import Preparation
+from patternfold.files.prepare import prepare
+from patternfold.files.raw import ImageFileError, Picture, Source
 
 MOST_PIXELS = 2**29
 """Of all pictures of a folder, unless its files have as many bytes."""
@@ -31,6 +33,15 @@ class ImageSet:
     """What was done, to do the same to new images."""
     notes: tuple[str, ...]
     """What was done, in words."""
+    mask: np.ndarray | None = None
+    """Shape (N, H, W), True where pixels count; None where all do. Padding does not, nor do bars,
+    frames, transparent parts and NaN."""
+    placements: tuple[Placement, ...] = ()
+    """Where each picture lies on its image."""
+    sources: tuple[Source | None, ...] = ()
+    """The file of each picture."""
+    remarks: tuple[str, ...] = ()
+    """What looks wrong, in words, with the pictures' names."""
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -66,10 +77,19 @@ def prepare_pictures(
     notes: Sequence[str] = (),
 ) -> ImageSet:
     """Make pictures ready; ``notes`` are what was said about them before."""
-    images, made, more = prepare(pictures, preparation or Preparation())
+    made = prepare(pictures, preparation or Preparation())
     labels = tuple(p.label for p in pictures if p.label is not None)
-    complete = labels if len(labels) == len(pictures) else None
-    return ImageSet(images, tuple(p.name for p in pictures), complete, made, (*notes, *more))
+    return ImageSet(
+        made.images,
+        tuple(p.name for p in pictures),
+        labels if len(labels) == len(pictures) else None,
+        made.preparation,
+        (*notes, *made.notes),
+        made.mask,
+        made.placements,
+        tuple(p.source for p in pictures),
+        made.remarks,
+    )
 
 
 def read_pictures(

@@ -1,0 +1,178 @@
+"""The background of a picture: its level, a vignette, and whether things are darker than it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SIDE = 96
+"""Pixels along the longer side from which a background is estimated, in means over blocks."""
+
+_RING = 0.12  # of the shorter side: how deep the ring of pixels along the edge is
+_CLEAR = 0.6  # share of the ring's variance that a vignette must explain
+_HIGH = 0.03  # of the picture's range: how much a vignette must rise
+_BRIGHT = 0.3  # of the greatest value: backgrounds from here on multiply what they light
+_GAUSSIAN = 1.4826  # from the median absolute deviation to the standard deviation
+
+
+@dataclass(frozen=True)
+class Backdrop:
+    """What a picture would show without its things."""
+
+    level: float
+    """The background, or its median where it is uneven."""
+    surface: np.ndarray | None
+    """Coefficients of the uneven background, see `Places.terms`, or None where it is even."""
+    multiplies: bool
+    """Whether an uneven background is light that falls on things, rather than light added."""
+    noise: float
+    """Standard deviation of the background around it."""
+    polarity: float
+    """From -1, all things darker than the background, to 1, all lighter."""
+    share: float
+    """Share of pixels that stand out."""
+
+    def remove(self, pixels: np.ndarray) -> np.ndarray:
+        """Return the picture on a background of 0, neither cut off nor scaled."""
+        if self.surface is None:
+            return pixels - np.float32(self.level)
+        surface = Places.of(pixels.shape).evaluate(self.surface)
+        if self.multiplies:
+            return pixels * (np.float32(self.level) / surface) - np.float32(self.level)
+        return pixels - surface
+
+
+def find_backdrop(pixels: np.ndarray, counts: np.ndarray | None = None) -> Backdrop:
+    """Estimate the background from the pixels along the edge of what counts."""
+    values, known, step = _blocks(pixels, counts)
+    if not known.any():
+        return Backdrop(0.0, None, False, 0.0, 0.0, 0.0)
+    ring = known & (_depth(known) <= max(1.5, _RING * min(values.shape)))
+    level, noise = _middle(values[ring])
+    uneven = None
+    if noise > 0 and ring.sum() > 40:
+        uneven = _vignette(values, known, ring, Places.of(pixels.shape, step), noise)
+    if uneven is None:
+        return Backdrop(level, None, False, noise, *_contrast((values - level)[known], noise))
+    surface, fitted, noise = uneven
+    multiplies = bool(fitted[known].min() > _BRIGHT * values[known].max())
+    contrast = _contrast((values - fitted)[known], noise)
+    return Backdrop(float(np.median(fitted[known])), surface, multiplies, noise, *contrast)
+
+
+def _contrast(residuals: np.ndarray, noise: float) -> tuple[float, float]:
+    """Return the polarity, and the share of what stands out."""
+    out = np.abs(residuals) > max(4 * noise, 1e-6 * np.abs(residuals).max(initial=0))
+    square = residuals[out] ** 2
+    total = float(square.sum())
+    if total == 0:
+        return 0.0, 0.0
+    return float((np.sign(residuals[out]) * square).sum() / total), float(out.mean())
+
+
+def _blocks(pixels: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return means over blocks of ``step`` pixels, and which blocks hold pixels that count."""
+    step = max(1, -(-max(pixels.shape) // SIDE))
+    known = np.ones(pixels.shape, bool) if counts is None else counts
+    if step == 1:
+        return pixels.astype(np.float64), known, step
+    ends = [(0, -n % step) for n in pixels.shape]
+    weights = np.pad(known.astype(np.float64), ends)
+    sums = np.pad(np.where(known, pixels, 0).astype(np.float64), ends)
+    weights, sums = (_block_sums(a, step) for a in (weights, sums))
+    return sums / np.maximum(weights, 1), weights >= 0.5 * step * step, step
+
+
+def _block_sums(values: np.ndarray, step: int) -> np.ndarray:
+    height, width = (n // step for n in values.shape)
+    return values.reshape(height, step, width, step).sum(axis=(1, 3))
+
+
+def _depth(known: np.ndarray) -> np.ndarray:
+    """Distance of pixels from the nearest that does not count; the outermost have 1."""
+    from scipy.ndimage import distance_transform_edt
+
+    if known.all():
+        height, width = known.shape
+        y, x = np.arange(height)[:, None], np.arange(width)
+        return np.minimum(np.minimum(y, height - 1 - y), np.minimum(x, width - 1 - x)) + 1.0
+    return np.asarray(distance_transform_edt(np.pad(known, 1)))[1:-1, 1:-1]
+
+
+def _middle(values: np.ndarray) -> tuple[float, float]:
+    """Return the median and standard deviation, of things that reach into the ring unmoved."""
+    level, noise = _spread(values)
+    for _ in range(2):
+        values = values[np.abs(values - level) <= 3 * noise]
+        level, noise = _spread(values)
+    return level, noise
+
+
+def _spread(values: np.ndarray) -> tuple[float, float]:
+    level = float(np.median(values))
+    return level, _GAUSSIAN * float(np.median(np.abs(values - level)))
+
+
+def _vignette(
+    values: np.ndarray, known: np.ndarray, ring: np.ndarray, places: Places, noise: float
+) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Fit an uneven background; None unless it is clearly there.
+
+    The ring alone decides at first, with weights that fall to 0 for what lies far from the fit;
+    then the background within joins, which ties the fit down in the middle.
+    """
+    terms = np.stack([np.broadcast_to(t, values.shape) for t in places.terms()], axis=-1)
+    surface = np.zeros(terms.shape[-1])
+    used, scale, few = ring, noise, 6  # of the terms: the last one needs pixels everywhere
+    surface[:few] = _fit(terms[ring][:, :few], values[ring], np.ones(ring.sum()))
+    for turn in range(10):
+        residuals = values - terms @ surface
+        _, scale = _middle(residuals[ring])
+        if turn == 4:
+            used, few = known, terms.shape[-1]
+        weights = np.clip(1 - (residuals[used] / (4.7 * scale + 1e-12)) ** 2, 0, None) ** 2
+        if (weights > 0).sum() < 4 * few:
+            return None
+        surface[:few] = _fit(terms[used][:, :few], values[used], weights)
+    fitted = terms @ surface
+    rise = np.ptp(fitted[known])
+    contrast = np.ptp(np.percentile(values[known], [0.5, 99.5]))
+    clear = scale**2 < (1 - _CLEAR) * noise**2 and rise > max(_HIGH * contrast, 4 * scale)
+    return (surface, fitted, scale) if clear else None
+
+
+def _fit(terms: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    weighted = terms * weights[:, None]
+    normal = terms.T @ weighted
+    ridge = 1e-9 * np.trace(normal) * np.eye(len(normal))
+    return np.linalg.solve(normal + ridge, weighted.T @ values)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Coordinates of pixels or blocks: 0 in the middle of the picture, ±1 at its longer sides."""
+
+    y: np.ndarray
+    x: np.ndarray
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], step: int = 1) -> Places:
+        """Centres of blocks of ``step`` pixels of a picture."""
+        half = max(shape) / 2
+        y, x = (((np.arange(-(-n // step)) + 0.5) * step - n / 2) / half for n in shape)
+        return cls(y[:, None], x[None, :])
+
+    def terms(self) -> list[np.ndarray]:
+        """Polynomials of the second degree, and the fourth power of the distance."""
+        y, x = self.y, self.x
+        return [np.ones_like(x), x, y, x * x, x * y, y * y, (x * x + y * y) ** 2]
+
+    def evaluate(self, surface: np.ndarray) -> np.ndarray:
+        """Return the surface at these places, in float32."""
+        places = Places(self.y.astype(np.float32), self.x.astype(np.float32))
+        parts = zip(surface.astype(np.float32), places.terms(), strict=True)
+        total = np.zeros((self.y.size, self.x.size), np.float32)
+        for coefficient, term in parts:
+            total += coefficient * term
+        return total

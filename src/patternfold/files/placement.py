@@ -1,0 +1,92 @@
+"""Where a picture lies on the canvas, and how it is brought there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+COVERED = 0.45
+"""Share of a pixel of the canvas that must come from pixels that count: sides are rounded
+to whole pixels, so that the last one of a picture is made up to half or more."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The map from a picture to its prepared image: canvas = scale · picture + (left, top).
+
+    Both are in pixel-edge coordinates, where pixel k covers [k, k + 1], of the picture as it is
+    shown, its orientation applied.
+    """
+
+    scale: float
+    left: float
+    top: float
+
+
+def place_centred(shape: tuple[int, int], canvas: tuple[int, int], scale: float) -> Placement:
+    """Lay a picture of a shape, magnified by ``scale``, in the middle of the canvas."""
+    height, width = (_extent(n, scale) for n in shape)
+    return Placement(scale, (canvas[1] - width) // 2, (canvas[0] - height) // 2)
+
+
+def largest_scale(shape: tuple[int, int], canvas: tuple[int, int]) -> float:
+    """Return the magnification at which a picture just fits."""
+    return min(canvas[0] / shape[0], canvas[1] / shape[1])
+
+
+def canvas_of(shape: tuple[int, int], scale: float) -> tuple[int, int]:
+    """Return the pixels that a picture of a shape takes when magnified, at least 2 a side."""
+    return max(2, _extent(shape[0], scale)), max(2, _extent(shape[1], scale))
+
+
+def _extent(n: int, scale: float) -> int:
+    return max(1, round(n * scale))
+
+
+def resample(
+    pixels: np.ndarray, counts: np.ndarray, placement: Placement, canvas: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bring a picture to the canvas.
+
+    Parameters
+    ----------
+    pixels : array of shape (h, w)
+        Values; where they do not count they may be anything.
+    counts : bool array of shape (h, w)
+        Pixels that count.
+
+    Returns
+    -------
+    image : array of shape (H, W), float32
+        Means over the pixels that count, 0 where there are none.
+    mask : bool array of shape (H, W)
+        True where the image is made of pixels that count.
+    """
+    weights = counts.astype(np.float32)
+    values = np.where(counts, pixels, 0).astype(np.float32)
+    height, width = (_extent(n, placement.scale) for n in pixels.shape)
+    if placement.scale != 1:
+        values = _magnify(values, placement.scale, (height, width))
+        weights = _magnify(weights, placement.scale, (height, width))
+    covered = weights >= COVERED
+    means = np.divide(values, weights, out=np.zeros_like(values), where=weights > 0.01)
+    image, mask = np.zeros(canvas, np.float32), np.zeros(canvas, bool)
+    top, left = int(placement.top), int(placement.left)
+    image[top : top + height, left : left + width] = np.where(covered, means, 0)
+    mask[top : top + height, left : left + width] = covered
+    return image, mask
+
+
+def _magnify(pixels: np.ndarray, scale: float, shape: tuple[int, int]) -> np.ndarray:
+    """Resample by a scale that is exact on both axes; beyond the picture there is nothing."""
+    from PIL import Image
+
+    height, width = (n / scale for n in shape)
+    ends = zip((height, width), pixels.shape, strict=True)
+    missing = [max(0, math.ceil(n) - old) for n, old in ends]
+    padded = np.pad(pixels, [(0, m) for m in missing])
+    picture = Image.fromarray(np.ascontiguousarray(padded))
+    box = (0.0, 0.0, min(width, padded.shape[1]), min(height, padded.shape[0]))
+    return np.asarray(picture.resize((shape[1], shape[0]), Image.Resampling.BILINEAR, box))
