@@ -10,12 +10,11 @@ import pytest
 from helpers import small_jpats, small_model, small_views_classifier
 from sklearn.exceptions import NotFittedError
 
-from patternfold import PATS, Box
+from patternfold import PATS
 from patternfold.persistence import Examples
 from patternfold.show.pages import Page, explorer, report, save_explorer
 from patternfold.show.pages.document import _environment
 from patternfold.show.pages.explorer import spread
-from patternfold.show.pages.findings import findings
 from patternfold.show.pages.payload import pack
 
 
@@ -134,13 +133,24 @@ def test_report(tmp_path):
     page = model.report(tmp_path / "report.html", images)
     found = Collector((tmp_path / "report.html").read_text())
     assert found.headings[0] == "Report on a learned pattern"
-    assert {"Options", "Remarks", "Error path", "Alignment"} <= set(found.headings)
+    assert found.headings[1:5] == ["Results", "Remarks", "Alignment", "Images that fit worst"]
+    assert "Error path" in found.headings
     assert len([a for a in found.loaded if a.startswith("data:image/png")]) == 7
     assert all(found.alternatives)
     assert all(address.startswith("data:") for address in found.loaded)
     assert "<td>0.0100</td>" in page.html  # the error
-    assert re.search(r'class="own"><th scope="row">bounds', page.html)
-    assert not re.search(r'class="own"><th scope="row">solver', page.html)
+    assert found.headings[-1] == "Options"  # and only those that differ
+    assert '<th scope="row">bounds' in page.html
+    assert '<th scope="row">solver' not in page.html
+    assert "of their mean, unaligned" in page.html
+
+
+def test_report_names_the_worst_images():
+    model, images = small_model()
+    images[4] = np.rot90(images[4]) + np.random.default_rng(0).random(images[4].shape)
+    page = model.report(X=images, names=[f"{i}.png" for i in range(6)])
+    assert re.search(r"not explained: 4\.png \(0\.\d+\), ", page.html)
+    assert "1 image(s) fit much worse than the others" in page.html
 
 
 def test_report_without_images():
@@ -192,29 +202,3 @@ def test_report_on_aligned_views():
     found = Collector(report(model, None, images, labels).html)
     assert "Confusions" in found.headings
     assert "Learning" not in found.headings
-
-
-# Remarks
-
-
-BOX = Box(["theta", "s"], [-np.pi, 0.5], [np.pi, 2.0], periodic=["theta"])
-
-
-def test_parameters_at_their_bounds():
-    lam = np.column_stack([np.full(10, np.pi), np.r_[np.full(3, 2.0), np.full(7, 1.0)]])
-    (remark,) = findings(BOX, lam, np.array([0.5, 0.1]), "done")
-    assert "30% of the images have s at its upper bound 2" in remark
-
-
-def test_errors_that_still_fall():
-    lam = np.ones((10, 2))
-    (remark,) = findings(BOX, lam, np.linspace(1, 0.1, 10), "done")
-    assert "The last 2 atoms lowered the error by 67%" in remark
-    settled = np.r_[np.linspace(1, 0.1, 5), np.full(5, 0.1)]
-    assert findings(BOX, lam, settled, "done") == []
-
-
-def test_interrupted_and_few():
-    said = findings(BOX, np.ones((2, 2)), np.array([0.5]), "interrupted")
-    assert "warm_start=True" in said[0]
-    assert "Only 2 images" in said[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -39,6 +39,11 @@ class Console:
     def warn(self, text: str) -> None:
         """Tell what deserves attention, even when quiet."""
         print(f"patternfold: warning: {_lines(text)}", file=sys.stderr, flush=True)
+
+    def say_remarks(self, remarks: Sequence[Any]) -> None:
+        """Tell what is worth a second look, even when quiet; programs find it in the result."""
+        for remark in () if self.json else remarks:
+            print(f"patternfold: remark: {_lines(remark.text)}", file=sys.stderr, flush=True)
 
     def result(self, values: Mapping[str, Any], text: str) -> None:
         """Give the result: as an object for programs, as text for people."""

@@ -30,7 +30,7 @@ from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.project import align
 from patternfold.learning.project.align import sample
 from patternfold.learning.project.locate import locate
-from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, STOPPED
+from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, STOPPED, telling_part
 from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
@@ -139,11 +139,13 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         """
         self.patterns_: list[Pattern] = []
         self.stop_reason_ = "every class was learned"
+        names = [str(label) for label in self.classes_]
         for m in range(len(self.classes_)):
             own = labels == m
             fresh: Any = clone(learner)
             if self.stop_reason_ == ASKED_TO_STOP:
                 fresh.set_params(n_atoms=1, callback=None)
+            fresh.callback = telling_part(fresh.callback, m, names)
             fitted = fresh.fit(rows[own], sample_weight=weights[own])
             self.patterns_.append(fitted.pattern_)
             self.transformation_ = fitted.transformation_

@@ -342,7 +342,8 @@ class JPATS(ClassifierMixin, ImageEstimator):
                     f"All images of class {name!s} are blank or have no weight: there is no "
                     "pattern to learn. Leave the class out."
                 )
-        return JointProblem(make_problem(self, images, summed), labels, len(self.classes_)), place
+        names = tuple(str(label) for label in self.classes_)
+        return JointProblem(make_problem(self, images, summed), labels, len(names), names), place
 
     def _settings(self, seed: int) -> JointSettings:
         counts = self._counts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from patternfold.estimators.options import (
     make_problem,
     make_settings,
 )
+from patternfold.estimators.remarks import Evidence, Remark, remarks_on
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import EFFORTS, Effort
 from patternfold.learning.pats import Learned
@@ -290,6 +291,26 @@ class PATS(TransformerMixin, ImageEstimator):
         weights = as_weights(sample_weight, len(distances))
         norms = np.linalg.norm(rows_of(self, X, reset=False).astype(np.float64), axis=1)
         return float(1 - (weights * distances**2).sum() / (weights * norms**2).sum())
+
+    def examine(self, X: Any, *, names: Sequence[str] | None = None) -> Evidence:
+        """Project images and return what `remarks` looks at: errors, baseline, spread, misfits."""
+        check_is_fitted(self)
+        rows = rows_of(self, X, reset=False)
+        return Evidence(self, rows, self.project(rows), names=names)
+
+    def remarks(self, X: Any = None, *, names: Sequence[str] | None = None) -> list[Remark]:
+        """Return what is worth a second look, as sentences with a code; none is good news.
+
+        Parameters
+        ----------
+        X : array of shape (N, H, W) or (N, H·W), optional
+            Images, usually those of `fit`, for checks that look at them: a spread that grew,
+            strangers, blank pictures, light and dark exchanged, two groups, two poses.
+        names : sequence of str, optional
+            Names of the images.
+        """
+        check_is_fitted(self)
+        return remarks_on(self, None if X is None else self.examine(X, names=names))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the transformation parameters."""

@@ -25,12 +25,13 @@ it is the image's own; the others follow later."""
 class JointProblem:
     """Images of all classes with their labels 0 ... M−1 and weights, and the model's components.
 
-    ``all`` holds the images whatever their class.
+    ``all`` holds the images whatever their class; ``names`` are those of the classes, for progress.
     """
 
     all: Problem
     labels: np.ndarray
     n_classes: int
+    names: tuple[str, ...] = ()
 
     @cached_property
     def classes(self) -> list[Problem]:

@@ -36,6 +36,7 @@ from patternfold.learning.state import (
     Callback,
     Reporter,
     State,
+    telling_part,
 )
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.threads import one_blas_thread
@@ -170,9 +171,11 @@ def first_patterns(
     that are left get an atom each: a model needs all of them.
     """
     patterns, reason = [], ""
-    for own, count in zip(problem.classes, counts, strict=True):
+    names = problem.names or tuple(f"class {m}" for m in range(problem.n_classes))
+    for m, (own, count) in enumerate(zip(problem.classes, counts, strict=True)):
         alone = replace(settings.alone, n_atoms=1 if reason == ASKED_TO_STOP else count)
-        learned = run(own, alone, reference, None if reason == ASKED_TO_STOP else callback)
+        tell = None if reason == ASKED_TO_STOP else telling_part(callback, m, names)
+        learned = run(own, alone, reference, tell)
         patterns.append(learned.state.pattern)
         if learned.reason in STOPPED:
             reason = learned.reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -35,16 +35,31 @@ class Progress(NamedTuple):
     error: float
     seconds: float
     stage: str
+    subject: str = ""
+    """What the pattern stands for, where there are several: its class."""
+    part: int = 1
+    """Which of the patterns that are learned one after the other, from 1."""
+    parts: int = 1
+    """How many there are."""
 
     def __str__(self) -> str:
         """Say it in a line."""
+        subject = f"{self.subject}, " if self.subject else ""
         return (
-            f"{self.stage}: atom {self.n_atoms}/{self.max_atoms}, {self.n_images} images, "
+            f"{subject}{self.stage}: atom {self.n_atoms}/{self.max_atoms}, {self.n_images} images, "
             f"error {self.error:.4f}, {self.seconds:.1f} s"
         )
 
 
 Callback = Callable[[Progress], object]
+
+
+def telling_part(callback: Callback | None, part: int, names: Sequence[str]) -> Callback | None:
+    """Return a callback whose lines tell which of several patterns they are about."""
+    if callback is None:
+        return None
+    tags = {"subject": names[part], "part": part + 1, "parts": len(names)}
+    return lambda line: callback(line._replace(**tags))
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Any
 from patternfold.cli.bounds import bounds_of, check_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
+from patternfold.cli.judgement import judged, judgement, remarks_as_values
 from patternfold.cli.models import prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
@@ -30,14 +31,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
     model, interrupted = _fit(options, found, console)
     seconds = time.perf_counter() - started
     _save(model, found, options)
-    _conclude(model, options, seconds, interrupted, console)
+    # Who has interrupted does not want to wait for a look at the images.
+    evidence = None if interrupted else model.examine(found.images, names=found.names)
+    _conclude(model, evidence, options, seconds, console)
     return 1 if interrupted else 0
 
 
 def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any, bool]:
     from patternfold import PATS
 
-    progress = Progress(console)
+    progress = Progress(console, options.atoms)
     make = PATS.paper if options.paper else PATS
     solver = {} if options.solver is None else {"solver": options.solver}
     model = make(
@@ -83,9 +86,12 @@ def _save(model: Any, found: Any, options: argparse.Namespace) -> None:
 
 
 def _conclude(
-    model: Any, options: argparse.Namespace, seconds: float, interrupted: bool, console: Console
+    model: Any, evidence: Any, options: argparse.Namespace, seconds: float, console: Console
 ) -> None:
-    error = float(model.error_path_[-1])
+    from patternfold.estimators.remarks import remarks_on
+
+    error, interrupted = float(model.error_path_[-1]), evidence is None
+    remarks = remarks_on(model, evidence)
     values = {
         "model": str(options.output),
         "images": len(model.parameters_),
@@ -95,11 +101,16 @@ def _conclude(
         "seconds": round(seconds, 3),
         "stop_reason": model.stop_reason_,
         "interrupted": interrupted,
+        "remarks": remarks_as_values(remarks),
     }
     head = "interrupted: " if interrupted else ""
     text = (
         f"{head}{options.output}: {model.pattern_.n_atoms} atoms from {len(model.parameters_)} "
-        f"images in {seconds:.1f} s, normalised error {error:.4f}\n"
-        f"next: patternfold explore {options.output} -o {options.output.with_suffix('.html')}"
+        f"images in {seconds:.1f} s, normalised error {error:.4f}"
     )
-    console.result(values, text)
+    if evidence is not None:
+        values |= judgement(evidence)
+        text += f"\n{judged(evidence)}"
+    console.say_remarks(remarks)
+    page = options.output.with_suffix(".html")
+    console.result(values, f"{text}\nnext: patternfold explore {options.output} -o {page}")

@@ -1,20 +1,23 @@
-"""The report: how a model was made, what to look at, curves and pictures, in one page."""
+"""The report: results and remarks, pictures and curves, then the options, in one page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from patternfold._validation import as_images
+from patternfold.estimators.remarks import Evidence, remarks_on
 from patternfold.learning.fitted import FittedManifolds, fitted_manifolds
+from patternfold.learning.project import align
 from patternfold.show.pages import figures
 from patternfold.show.pages.document import Page, render_page
 from patternfold.show.pages.explorer import facts
-from patternfold.show.pages.findings import findings
 from patternfold.show.pages.summary_classes import class_results, class_sections, judged_sections
+
+WORST = 6
+"""Images that are shown as fitting worst."""
 
 
 def report(
@@ -23,9 +26,10 @@ def report(
     X: Any = None,
     y: Any = None,
     *,
+    names: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Page:
-    """Describe a fitted model: options, remarks, curves and pictures.
+    """Describe a fitted model: results, remarks, pictures and curves, and its options.
 
     Parameters
     ----------
@@ -37,13 +41,15 @@ def report(
         Images, to show their alignment and those that fit worst.
     y : array of shape (N,), optional
         Their classes; with them a classifier is judged.
+    names : sequence of str, optional
+        Names of the images, such as those of their files.
     title : str, optional
         Heading of the page.
     """
     check_is_fitted(model)
     view = fitted_manifolds(model)
     if hasattr(model, "pattern_"):
-        results, remarks, sections = _describe_pattern(model, view, X)
+        results, remarks, sections = _describe_pattern(model, view, X, names)
     else:
         results, remarks, sections = _describe_classes(model, view, X, y)
     heading = "a learned pattern" if len(view.patterns) == 1 else "a classifier"
@@ -64,11 +70,14 @@ def report(
 Parts = tuple[list[tuple[str, str]], list[str], list[dict[str, str]]]
 
 
-def _describe_pattern(model: Any, view: FittedManifolds, X: Any) -> Parts:
-    box = view.transformation.parameters
-    remarks = findings(box, model.parameters_, model.error_path_, model.stop_reason_)
-    sections = _sections(model, view) + ([] if X is None else _image_sections(model, X))
-    return _results(model), remarks, sections
+def _describe_pattern(
+    model: Any, view: FittedManifolds, X: Any, names: Sequence[str] | None
+) -> Parts:
+    evidence = None if X is None else model.examine(X, names=names)
+    remarks = [remark.text for remark in remarks_on(model, evidence)]
+    learned, path = _sections(model, view)
+    seen = [] if evidence is None else _image_sections(model, evidence)
+    return _results(model, evidence), remarks, [*seen, *learned, *path]
 
 
 def _describe_classes(model: Any, view: FittedManifolds, X: Any, y: Any) -> Parts:
@@ -79,18 +88,19 @@ def _describe_classes(model: Any, view: FittedManifolds, X: Any, y: Any) -> Part
     return results + judged, remarks, sections + more
 
 
-def _options(model: Any) -> list[tuple[str, str, bool]]:
-    """Return each option, its value, and whether it differs from the default."""
+def _options(model: Any) -> list[tuple[str, str]]:
+    """Return the options that differ from their defaults, with their values."""
     defaults = type(model)().get_params(deep=False)
     rows = []
     for name, value in model.get_params(deep=False).items():
+        if repr(value) == repr(defaults[name]):
+            continue
         text = repr(value).split("\n")[0]
-        shown = text if len(text) < 80 else text[:77] + "..."
-        rows.append((name, shown, repr(value) != repr(defaults[name])))
+        rows.append((name, text if len(text) < 80 else text[:77] + "..."))
     return rows
 
 
-def _results(model: Any) -> list[tuple[str, str]]:
+def _results(model: Any, evidence: Evidence | None) -> list[tuple[str, str]]:
     results = [
         ("images", str(len(model.parameters_))),
         ("atoms", str(model.pattern_.n_atoms)),
@@ -98,27 +108,31 @@ def _results(model: Any) -> list[tuple[str, str]]:
     if len(model.error_path_):
         error = model.error_path_[-1]
         results += [("normalised error", f"{error:.4f}"), ("energy explained", f"{1 - error:.1%}")]
-    return [*results, ("learning ended", model.stop_reason_)]
+    return [*results, *_seen(evidence), ("learning ended", model.stop_reason_)]
 
 
-def _sections(model: Any, view: FittedManifolds) -> list[dict[str, str]]:
-    return [
+def _seen(evidence: Evidence | None) -> list[tuple[str, str]]:
+    """Results on images: their error beside that of doing nothing."""
+    if evidence is None:
+        return []
+    shown = f"{evidence.error:.4f}; of their mean, unaligned: {evidence.baseline:.4f}"
+    results = [(f"error of the {len(evidence.rows)} images shown", shown)]
+    if evidence.spread_ratio is not None:
+        results.append(("spread after alignment", f"{evidence.spread_ratio:.0%} of that before"))
+    return results
+
+
+Section = dict[str, str]
+
+
+def _sections(model: Any, view: FittedManifolds) -> tuple[list[Section], list[Section]]:
+    """Return what was learned, and how."""
+    learned = [
         {
             "title": "The pattern",
             "text": "Left as it is, right with the outline of each atom where it has fallen as at "
             "distance σ: orange atoms add, blue ones subtract.",
             "image": figures.pattern_figure(view, 0),
-        },
-        {
-            "title": "Its growth",
-            "text": "The first atoms, as they are in the final pattern.",
-            "image": figures.growth_figure(view, 0),
-        },
-        {
-            "title": "Error path",
-            "text": "Normalised error after each atom. A curve that has become flat says that more "
-            "atoms would not help.",
-            "image": figures.error_figure(view),
         },
         {
             "title": "Transformations found",
@@ -131,26 +145,43 @@ def _sections(model: Any, view: FittedManifolds) -> list[dict[str, str]]:
             "image": figures.manifold_figure(view, 0),
         },
     ]
-
-
-def _image_sections(model: Any, X: Any) -> list[dict[str, str]]:
-    rows, shape = as_images(X, model.image_shape_, "X")
-    images = rows.reshape(-1, *shape)
-    aligned, distances = model.align(images), model.distances(images)
-    norms = np.linalg.norm(rows, axis=1)
-    worst = np.argsort(-distances)[: min(6, len(images))]
-    listed = ", ".join(f"{i} ({distances[i]:.3g})" for i in worst)
-    share = float((distances**2).sum() / (norms**2).sum())
-    return [
+    path = [
         {
-            "title": "Alignment",
-            "text": f"Some of the {len(images)} images, and the mean and spread of all; their "
-            f"normalised error is {share:.4f}.",
-            "image": figures.alignment_figure(images, aligned),
+            "title": "Its growth",
+            "text": "The first atoms, as they are in the final pattern.",
+            "image": figures.growth_figure(view, 0),
         },
         {
-            "title": "Images that fit worst",
-            "text": f"Indices, with the distance to the manifold: {listed}.",
-            "image": figures.alignment_figure(images[worst], aligned[worst]),
+            "title": "Error path",
+            "text": "Normalised error after each atom. A curve that has become flat says that more "
+            "atoms would not help.",
+            "image": figures.error_figure(view),
         },
     ]
+    return learned, path
+
+
+def _image_sections(model: Any, evidence: Evidence) -> list[Section]:
+    images = evidence.rows.reshape(-1, *model.image_shape_)
+    family, lam = model.transformation_, evidence.found.parameters
+    if not family.has_inverse:
+        return []
+    aligned = align(images, lam, family)
+    worst = evidence.worst(WORST)
+    listed = ", ".join(f"{evidence.name(i)} ({evidence.misfit[i] ** 2:.3f})" for i in worst)
+    sections = [
+        {
+            "title": "Alignment",
+            "text": f"Some of the {len(images)} images, and the mean and spread of all.",
+            "image": figures.alignment_figure(images, aligned),
+        }
+    ]
+    if worst:
+        sections.append(
+            {
+                "title": "Images that fit worst",
+                "text": f"With the share of their energy that is not explained: {listed}.",
+                "image": figures.alignment_figure(images[worst], aligned[worst]),
+            }
+        )
+    return sections
