@@ -242,7 +242,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         return fresh.set_params(image_shape=self.image_shape_)
 
 
-@partial(compiled, static_argnames=("grid", "gradients"))
+@partial(compiled, hot=True, static_argnames=("grid", "gradients"))
 def _views_of_chunk(
     chunk: Chunk,
     lam: Float[Array, "B M d"],

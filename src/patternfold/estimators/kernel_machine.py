@@ -146,7 +146,7 @@ def as_kernel_machine(classifier: Any) -> KernelMachine | None:
     return KernelMachine(**arrays, gamma=float(classifier._gamma), C=float(classifier.C))
 
 
-@compiled
+@partial(compiled, hot=True)
 def _decisions(
     chunk: Chunk,
     vectors: Float[Array, "v f"],

@@ -6,6 +6,7 @@ All functions take one row of λ per image, work in chunks of bounded memory, fo
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -214,7 +215,7 @@ def tangent_vectors(
     return along_x[:, None, :] * dx + along_y[:, None, :] * dy
 
 
-@compiled
+@partial(compiled, hot=True)
 def _render(
     atoms: Atoms,
     transformation: AbstractTransformation,
@@ -225,7 +226,7 @@ def _render(
     return evaluate(atoms, *warped_pixels(transformation, lam, x, y))
 
 
-@compiled
+@partial(compiled, hot=True)
 def _field(
     atoms: Atoms,
     transformation: AbstractTransformation,
@@ -236,7 +237,7 @@ def _field(
     return evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
 
 
-@compiled
+@partial(compiled, hot=True)
 def _tangents(
     atoms: Atoms,
     transformation: AbstractTransformation,
@@ -248,7 +249,7 @@ def _tangents(
     return tangent_vectors(transformation, lam, x, y, along_x, along_y)
 
 
-@compiled
+@partial(compiled, hot=True)
 def _tangent_distance(
     atoms: Atoms,
     transformation: AbstractTransformation,

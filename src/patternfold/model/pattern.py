@@ -20,8 +20,8 @@ from patternfold.numerics.precision import precision, working_dtype
 MOST_ATOMS = 4096
 """Atoms of a pattern; learned ones have a few dozen."""
 
-_evaluate = compiled(evaluate)
-_evaluate_field = compiled(evaluate_field)
+_evaluate = compiled(evaluate, hot=True)
+_evaluate_field = compiled(evaluate_field, hot=True)
 
 
 # Not an equinox module: compiled code takes its atoms, and attributes of modules are slow.

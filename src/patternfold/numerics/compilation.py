@@ -12,7 +12,7 @@ import jax
 
 from patternfold.numerics.precision import precision
 
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     # XLA's CPU backend stops at 256-bit vectors unless told otherwise, which costs 30 % where a
     # core has 512-bit ones. Other cores are not affected.
     "xla_cpu_prefer_vector_width": 512,
@@ -22,8 +22,18 @@ _OPTIONS = {
 }
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Any:
+_QUICKLY: dict[str, Any] = {}
+if jax.__version_info__ < (0, 11):
+    # XLA's older emitters compile in half the time. What they make of long chains of operations on
+    # all pixels of many images runs two to three times as long, of other kernels hardly longer.
+    _QUICKLY["xla_cpu_use_fusion_emitters"] = False
+
+
+def compiled(function: Callable[..., Any], hot: bool = False, **options: Any) -> Any:
     """`jax.jit` for the outermost function: JAX accepts compiler options nowhere else.
+
+    A first call mostly waits for the compiler. Unless a kernel is ``hot``, one in which programs
+    spend much of their time, it is compiled quickly where XLA leaves the choice.
 
     Matrix products keep the full precision of their operands, which accelerators do only when told
     so; a product that may be rougher says so itself.
@@ -34,7 +44,8 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
         with jax.default_matmul_precision("highest"):
             return function(*args, **kwargs)
 
-    return jax.jit(precise, compiler_options=_OPTIONS, **options)
+    how = _OPTIONS if hot else _OPTIONS | _QUICKLY
+    return jax.jit(precise, compiler_options=how, **options)
 
 
 @contextmanager

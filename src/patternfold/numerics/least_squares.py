@@ -54,13 +54,15 @@ class Model(NamedTuple):
 
     ``slope`` is half of the negative gradient. ``metric`` is positive, the Gauss-Newton matrix as
     a rule: its diagonal tells the parameters' units. ``hessian`` is half of the Hessian, which may
-    have negative curvature; by default the metric stands for it.
+    have negative curvature; by default the metric stands for it. ``known`` is whatever else is to
+    be known of the best point in the end.
     """
 
     cost: Scalars
     slope: Points
     metric: Matrices
     hessian: Matrices | None = None
+    known: Any = None
 
 
 class Descent(NamedTuple):

@@ -85,7 +85,7 @@ class _Shape(tuple):
         return super().__new__(cls, parts)
 
 
-@compiled
+@partial(compiled, hot=True)
 def _make_bank(
     atoms: Atoms, transformation: AbstractTransformation, numbers: Any, blur: Array, shape: _Shape
 ) -> Bank:

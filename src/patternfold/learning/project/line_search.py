@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
@@ -16,7 +18,7 @@ _FIRST_STEP, _LAST_STEP = 1 / 16, 1e-5
 """Lengths of the first and last steps as a share of the box."""
 
 
-@compiled
+@partial(compiled, hot=True)
 def line_search(
     chunk: Chunk,
     start: Float[Array, "B M d"] | None,

@@ -64,7 +64,7 @@ class Scope(NamedTuple):
     steps: Int[Array | np.ndarray, ""]
 
 
-@partial(compiled, static_argnames=("effort", "grid", "describe"))
+@partial(compiled, hot=True, static_argnames=("effort", "grid", "describe"))
 def search(
     chunk: Chunk,
     start: Float[Array, "B M d"],

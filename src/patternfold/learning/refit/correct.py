@@ -10,7 +10,7 @@ photogrammetry.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -338,7 +338,7 @@ def _moved(
     return box.put_inside(lam + step)
 
 
-@compiled
+@partial(compiled, hot=True)
 def _cost(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float[Array, ""]:
     """Σ |w_i| ‖u_i − U_λi(p)‖²."""
     squares = distance.squares(chunk.images, chunk.roots, lam)
@@ -368,7 +368,7 @@ def _added(one: Assembled, other: Assembled) -> Assembled:
     return jax.tree.map(jnp.add, one, other)
 
 
-@compiled
+@partial(compiled, hot=True)
 def squares_of(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float[Array, " B"]:
     """‖u_i − U_λi(p)‖² of a chunk."""
     return distance.squares(chunk.images, chunk.roots, lam)

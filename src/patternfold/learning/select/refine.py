@@ -46,11 +46,11 @@ def _climb(
     places = tuple(jnp.asarray(part) for part in points[:4])
 
     def model_at(gamma: Float[Array, "S s"]) -> Model:
-        return frozen_model(frozen_sums(family, gamma, *places), points.max_coef)[0]
+        model, coef = frozen_model(frozen_sums(family, gamma, *places), points.max_coef)
+        return model._replace(known=coef)
 
     end = minimise(model_at, gamma, box, max_iter)
-    coef = frozen_model(frozen_sums(family, end.point, *places), points.max_coef)[1]
-    return end.point, coef, -end.model.cost
+    return end.point, end.model.known, -end.model.cost
 
 
 def refine_frozen_on_pixels(
