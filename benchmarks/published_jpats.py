@@ -5,7 +5,7 @@ python benchmarks/published_jpats.py all --jobs 2 --out runs.jsonl       all var
 python benchmarks/published_jpats.py table runs.jsonl                    Markdown
 
 Transformed digits, moderate rotations. Seeds are 100 and above: none of these splits is used by an
-experiment. A fit is a process of its own on one core, so that many run beside each other; `all`
+experiment. A fit is a process of its own on one core, and the GPU if there is one; `all`
 leaves out what the file has already, and starts nothing after --limit seconds.
 """
 
@@ -99,6 +99,8 @@ def defaults() -> dict[str, dict[str, Any]]:
 
 def fit_one(name: str, seed: int, n_train: int) -> dict[str, Any]:
     """Fit a variant on a split, and count errors."""
+    import jax
+
     from patternfold import JPATS
     from patternfold._validation import lookup
     from patternfold.baselines import with_first_atoms
@@ -132,6 +134,7 @@ def fit_one(name: str, seed: int, n_train: int) -> dict[str, Any]:
         "iterations": model.n_iter_,
         "reason": model.stop_reason_,
         "seconds": seconds,
+        "device": jax.default_backend(),
     }
 
 
@@ -158,9 +161,10 @@ def run_all(options: argparse.Namespace) -> int:
         arguments = ["run", job[0], str(job[1]), "--train", str(options.train)]
         command = [sys.executable, __file__, *arguments, "--out", str(options.out)]
         left = options.kill - (time.perf_counter() - started)
+        flags = f"{os.environ.get('XLA_FLAGS', '')} {ONE_CORE}"
         try:
             return subprocess.run(
-                command, env=os.environ | {"XLA_FLAGS": ONE_CORE}, timeout=left, check=False
+                command, env=os.environ | {"XLA_FLAGS": flags}, timeout=left, check=False
             ).returncode
         except subprocess.TimeoutExpired:
             return 1
