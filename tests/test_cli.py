@@ -162,7 +162,7 @@ def test_classes_are_taken_together(pictures, tmp_path, capsys, monkeypatch):
 def test_align_to_a_folder(learned, pictures, tmp_path, capsys):
     values, _ = run(capsys, "align", learned, pictures, "-o", tmp_path / "aligned")
     assert values["spread_after_over_before"] < 0.8
-    with open(tmp_path / "aligned" / "parameters.csv", newline="") as file:
+    with open(tmp_path / "aligned" / "poses.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["file"] for row in rows] == [f"{i:02}.png" for i in range(8)]
     lam = np.array([[float(row[n]) for n in ("theta", "tx", "ty", "s")] for row in rows])
@@ -183,7 +183,9 @@ def test_align_to_arrays(learned, pictures, tmp_path, capsys):
         assert file["labels"].tolist() == ["a", "a", "b", "b"]
         assert file["parameter_names"].tolist() == ["theta", "tx", "ty", "s"]
         np.testing.assert_array_equal(file["aligned"][0], file["aligned"][3])
-    assert "ending in .npz" in fails(capsys, "align", learned, source, "-o", tmp_path / "x.txt")
+    assert "ending in .tif, .zarr or .npz" in fails(
+        capsys, "align", learned, source, "-o", tmp_path / "x.txt"
+    )
 
 
 def test_pages_of_stacks_get_names_of_their_own(learned, pictures, tmp_path, capsys):
@@ -191,7 +193,7 @@ def test_pages_of_stacks_get_names_of_their_own(learned, pictures, tmp_path, cap
     pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:])
     run(capsys, "align", learned, tmp_path / "stack.tif", "-o", tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"stack_0.png", "stack_1.png", "stack_2.png", "mean.png"} < names
+    assert {"stack_0.tif", "stack_1.tif", "stack_2.tif", "mean.png"} < names
 
 
 def test_no_picture_is_lost_by_its_name(learned, pictures, tmp_path, capsys):
@@ -203,10 +205,10 @@ def test_no_picture_is_lost_by_its_name(learned, pictures, tmp_path, capsys):
             image.convert("L").save(source / name)
         image.save(source / ("n" * 250 + ".tif"), save_all=True, append_images=[image])
     values, _ = run(capsys, "align", learned, source, "-o", tmp_path / "out")
-    written = [p for p in (tmp_path / "out").rglob("*.png") if p.is_file()]
+    written = [p for p in (tmp_path / "out").rglob("*.*") if p.is_file() and p.suffix != ".csv"]
     assert values["images"] == len(names) + 2
     assert len(written) == values["images"] + 1  # and their mean
-    with open(tmp_path / "out" / "parameters.csv", newline="") as file:
+    with open(tmp_path / "out" / "poses.csv", newline="") as file:
         table = {row["source"]: row["file"] for row in csv.DictReader(file)}
     assert len({name.casefold() for name in table.values()}) == values["images"]
     assert table["b.png/x.png"] == "b.png/x.png"
@@ -241,7 +243,7 @@ def test_a_full_disk_destroys_nothing(output, learned, pictures, tmp_path, capsy
         path.mkdir()
         (path / "00.png").write_text("old")
         # The disk is full when the last file is written.
-        monkeypatch.setattr("patternfold.cli.commands.align.csv.writer", full)
+        monkeypatch.setattr("patternfold.cli.commands.align._table", full)
     else:
         path.write_text("old")
         monkeypatch.setattr(os, "fsync", full)

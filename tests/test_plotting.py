@@ -146,7 +146,12 @@ def test_colour_png(tmp_path, rng):
     pixels = rng.integers(256, size=(5, 7, 3), dtype=np.uint8)
     (tmp_path / "x.png").write_bytes(encode_png(pixels))
     np.testing.assert_array_equal(np.round(255 * plt.imread(tmp_path / "x.png")), pixels)
-    with pytest.raises(ValueError, match="no 8-bit picture"):
+    deep = rng.integers(2**16, size=(5, 7, 4), dtype=np.uint16)
+    deep[..., 3] |= 0xFF00
+    (tmp_path / "deep.png").write_bytes(encode_png(deep))
+    read = plt.imread(tmp_path / "deep.png")  # of which pillow keeps the upper eight bits
+    np.testing.assert_array_equal(np.round(255 * read), deep >> 8)
+    with pytest.raises(ValueError, match="no picture of 8 or 16 bits"):
         encode_png(pixels.astype(float))
 
 

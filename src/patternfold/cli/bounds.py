@@ -26,7 +26,7 @@ def bounds_of(options: argparse.Namespace, found: Any) -> Bounds | None:
     given = _given(options)
     if not any(read(v).unit == "px" for pair in given.values() for v in pair):
         return given or None
-    scale = _common_scale([placement.scale for placement in getattr(found, "placements", ())])
+    scale = _common_scale([placement.scale for placement in found.placements])
     return {name: scaled_pixels(pair, scale) for name, pair in given.items()}
 
 
@@ -35,8 +35,6 @@ def _given(options: argparse.Namespace) -> Bounds:
 
 
 def _common_scale(scales: Sequence[float]) -> float:
-    if not scales:
-        return 1.0
     if max(scales) > 1.001 * min(scales):
         raise Failure(
             "--bound in pixels needs pictures of one scale, but these were each brought to another "

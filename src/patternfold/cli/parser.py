@@ -217,7 +217,19 @@ def _add_name(
 def _fill_align(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model file")
     parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
-    _add_output(parser, "folder for PNG pictures and parameters.csv, or an .npz file", "PLACE")
+    _add_output(
+        parser,
+        "folder for the pictures, poses.csv and mean.png; or a stack: x.tif, x.zarr or x.npz",
+        "PLACE",
+    )
+    parser.add_argument(
+        "--expand", action="store_true", help="enlarge the frame so that nothing is cut off"
+    )
+    parser.add_argument(
+        "--prepared",
+        action="store_true",
+        help="align the prepared pictures, as the model sees them (default: the originals)",
+    )
     parser.add_argument(
         "--interpolation", choices=("linear", "cubic"), default="linear", help="default: linear"
     )

@@ -33,7 +33,8 @@ def read_file(path: Path, name: str | None = None, label: str | None = None) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of pillow and NumPy on odd headers
             found = [
-                (grey(values), own or label, white_of(values.dtype)) for values, own in _read(path)
+                (grey(values), own or label, values.shape, values.dtype)
+                for values, own in _read(path)
             ]
     except ImportError:
         raise
@@ -46,11 +47,11 @@ def read_file(path: Path, name: str | None = None, label: str | None = None) -> 
             name if single else f"{name}[{i}]",
             own,
             page.traits,
-            white,
+            white_of(dtype),
             page.counts,
-            Source(path, i),
+            Source(path, i, shape, dtype),
         )
-        for i, (page, own, white) in enumerate(found)
+        for i, (page, own, shape, dtype) in enumerate(found)
     ]
 
 

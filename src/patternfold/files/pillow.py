@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from patternfold.files.deep import is_deep, read_deep
 from patternfold.files.raw import require_size
 
 FORMATS = ("PNG", "JPEG", "TIFF", "PPM", "BMP", "GIF")
@@ -30,6 +31,10 @@ def read_pages(path: Path) -> Iterator[np.ndarray]:
     try:
         with image_module.open(path, formats=FORMATS) as image:
             require_size(_count_pixels(image, path), path)
+            if is_deep(image):
+                image.seek(0)
+                yield from read_deep(path, image.format, image.getexif().get(_ORIENTATION, 1))
+                return
             for page in range(getattr(image, "n_frames", 1)):
                 image.seek(page)
                 turned = image.getexif().get(_ORIENTATION, 1) != 1

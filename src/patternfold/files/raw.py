@@ -32,6 +32,10 @@ class Source:
     """The file."""
     page: int = 0
     """Which of its pages, sections or rows."""
+    shape: tuple[int, ...] = ()
+    """(H, W) or (H, W, channels)."""
+    dtype: np.dtype = field(default_factory=lambda: np.dtype(np.uint8))
+    """Of its numbers."""
 
 
 @dataclass(frozen=True)

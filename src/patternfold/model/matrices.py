@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -64,3 +64,41 @@ def require_affine(family: AbstractTransformation) -> None:
             f"{type(family).__name__} is not known to be affine, so it has no matrices; resample "
             "with patternfold.align, or subclass AbstractAffineTransformation."
         )
+
+
+class Turn(NamedTuple):
+    """What matrices do to pictures, in words that people use."""
+
+    angle: np.ndarray
+    """How far the picture shows the pattern turned, in degrees, counter-clockwise as seen."""
+    scale: np.ndarray
+    """How much larger than in the frame it is shown: the root of the ratio of areas."""
+    scale_x: np.ndarray
+    """Likewise along the pattern's own horizontal axis."""
+    scale_y: np.ndarray
+    """Likewise across it."""
+
+
+def read_matrices(maps: np.ndarray) -> Turn:
+    """Return angles, in (−180, 180], and scales of matrices of shape (N, 2, 3) or (N, 2, 2).
+
+    Examples
+    --------
+    >>> quarter = [[[0.0, -1.0], [1.0, 0.0]]]  # takes x to y, which points down: clockwise
+    >>> read_matrices(np.array(quarter)).angle.tolist()
+    [90.0]
+    """
+    shown = np.linalg.inv(maps[:, :, :2])
+    area = np.linalg.det(shown)
+    along = np.hypot(shown[:, 0, 0], shown[:, 1, 0])
+    angle = np.degrees(np.arctan2(-shown[:, 1, 0], shown[:, 0, 0]))
+    return Turn(np.where(angle <= -180, 180.0, angle), np.sqrt(np.abs(area)), along, area / along)
+
+
+def keeps_shapes(family: AbstractTransformation) -> bool:
+    """Tell whether an affine family has one scale for both axes, and no shear."""
+    box = family.parameters
+    # A point of the box like no other: by the golden ratio, parameters have nothing in common.
+    share = np.mod((1 + np.arange(box.dim)) * (np.sqrt(5) - 1) / 2, 1)
+    first, second = matrices(box.lower + share * box.width, family, (2, 2))[0, :, :2].T
+    return bool(np.allclose([first @ second, first @ first], [0, second @ second], atol=1e-9))

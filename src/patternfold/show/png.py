@@ -7,17 +7,27 @@ import zlib
 
 import numpy as np
 
+_COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
+"""Of PNG, by the number of channels: grey, grey and alpha, colour, colour and alpha."""
 
-def encode_png(pixels: np.ndarray) -> bytes:
-    """Return the PNG file of 8-bit pixels: grey of shape (H, W), or colour of shape (H, W, 3)."""
-    if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (3,)):
-        raise ValueError(f"pixels of shape {pixels.shape}, {pixels.dtype}, are no 8-bit picture.")
+
+def encode_png(pixels: np.ndarray, level: int = 9) -> bytes:
+    """Return the PNG file of 8-bit or 16-bit pixels.
+
+    Grey ones have shape (H, W); others (H, W, channels), of which the second or fourth is alpha.
+    """
+    channels = pixels.shape[2] if pixels.ndim == 3 else 1
+    if pixels.dtype not in (np.uint8, np.uint16) or pixels.ndim not in (2, 3) or channels > 4:
+        raise ValueError(
+            f"pixels of shape {pixels.shape}, {pixels.dtype}, are no picture of 8 or 16 bits."
+        )
     height, width = pixels.shape[:2]
-    colour = 2 if pixels.ndim == 3 else 0
-    header = struct.pack(">2L5B", width, height, 8, colour, 0, 0, 0)
+    depth = 8 * pixels.dtype.itemsize
+    header = struct.pack(">2L5B", width, height, depth, _COLOUR_TYPES[channels], 0, 0, 0)
+    rows = pixels.astype(pixels.dtype.newbyteorder(">")).reshape(height, -1).view(np.uint8)
     # Each line begins with the number of its filter, 0 for none.
-    lines = np.pad(pixels.reshape(height, -1), [(0, 0), (1, 0)]).tobytes()
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b"")]
+    lines = np.pad(rows, [(0, 0), (1, 0)]).tobytes()
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(lines, level)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, content) for name, content in chunks)
 
 
