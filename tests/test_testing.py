@@ -274,6 +274,11 @@ class WrongFrame(AtomDictionary):
         return AtomDictionary().in_frame(gamma, linear, 1.001 * shift, radial)
 
 
+class WrongCentre(AtomDictionary):
+    def centred(self, gamma):
+        return AtomDictionary().centred(gamma) * jnp.asarray([1, 1, 1, 1, 1, -1], gamma.dtype)
+
+
 class WrongEllipses(AtomDictionary):
     def ellipses(self, gamma):
         return AtomDictionary().ellipses(gamma) * [1, 1, 1, 1, -1]
@@ -320,6 +325,7 @@ class LostOption(RoundAtoms):
         (WrongPositions(), "shift the atom"),
         (WrongBlur(), "blurred gives Gaussian atoms convolved with a Gaussian"),
         (WrongFrame(), "in_frame gives the atoms of p"),
+        (WrongCentre(), "centred gives B and c"),
         (WrongEllipses(), "ellipses are where"),
         (WrongShapes(), "shapes are atoms at the origin"),
         (WrongResolution(), "is a part of the box"),

@@ -29,6 +29,7 @@ from patternfold.model.transformations import (
 from patternfold.testing.component_laws import (
     check_affine,
     check_blur,
+    check_centred,
     check_ellipses,
     check_frames,
     check_options,
@@ -137,8 +138,9 @@ def check_dictionary(
     Points are mapped one by one, in their own dtype; ``derivatives`` and ``jacobian`` are the
     derivatives of the map in γ and in (x, y); it is a bijection; periodic parameters are
     periodic. What the dictionary knows beyond that is true: ``positions`` shift the atom,
-    ``shapes`` lie at the origin, ``ellipses`` where ‖b‖ = 1, ``in_frame`` gives the atoms of
-    p(D x + g), and ``blurred`` those convolved with a Gaussian. Its ``options`` make it again.
+    ``shapes`` lie at the origin, ``centred`` is the map, ``ellipses`` where ‖b‖ = 1, ``in_frame``
+    gives the atoms of p(D x + g), and ``blurred`` those convolved with a Gaussian. Its ``options``
+    make it again.
 
     Parameters
     ----------
@@ -165,7 +167,8 @@ def check_dictionary(
     laws.bijective(differentiated)
     laws.periodic()
     check_affine(laws, dictionary)
-    for check in (check_positions, check_shapes, check_ellipses, check_frames, check_blur):
+    known = (check_positions, check_shapes, check_centred, check_ellipses, check_frames, check_blur)
+    for check in known:
         check(laws, dictionary)
     check_options(laws, dictionary)
 

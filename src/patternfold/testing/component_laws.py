@@ -73,6 +73,18 @@ def check_shapes(laws: Laws, dictionary: AbstractDictionary) -> None:
     laws.require(extent.shape == (len(laws.parameters),), law, f"its shape is {extent.shape}")
 
 
+def check_centred(laws: Laws, dictionary: AbstractDictionary) -> None:
+    """Require B (x − c), where it is known, to be the map."""
+    with precision(laws.dtype):
+        gamma = jnp.asarray(laws.parameters, laws.dtype)
+        if dictionary.centred(gamma[0]) is None:
+            return
+        rows = np.asarray(jax.vmap(dictionary.centred)(gamma), np.float64)
+    matrix, centre = rows[:, :4].reshape(-1, 2, 2), rows[:, 4:, None]
+    found = matrix @ (laws.points[None] - centre)
+    laws.close("centred gives B and c of b = B (x − c)", found, laws.evaluate())
+
+
 def check_ellipses(laws: Laws, dictionary: AbstractDictionary) -> None:
     """Require outlines to lie where ‖b(γ, x, y)‖ = 1."""
     ellipses = dictionary.ellipses(laws.parameters)

@@ -43,6 +43,11 @@ class AtomDictionary(AbstractDictionary):
     is_dict_model: ClassVar[bool] = True
     positions: ClassVar[tuple[str, str] | None] = ("tau_x", "tau_y")
 
+    def centred(self, gamma: Float[Array, " s"]) -> Float[Array, " 6"]:
+        """diag(1/σ) R(−ψ) and τ."""
+        (ux, uy), (vx, vy) = AtomDictionary.jacobian(self, gamma, gamma[1], gamma[2])
+        return jnp.stack([ux, uy, vx, vy, gamma[1], gamma[2]])
+
     def coordinates(self, gamma: Float[Array, " s"], x: Points, y: Points) -> tuple[Points, Points]:
         """Shift by −τ, turn by −ψ, divide by σ."""
         (ux, uy), (vx, vy) = self.jacobian(gamma, x, y)

@@ -54,6 +54,13 @@ class AbstractDictionary(Family):
     ) -> tuple[list[Points], list[Points]]:
         """Return ∂u/∂γ_k and ∂v/∂γ_k for every k."""
 
+    def centred(self, gamma: Float[Array, " s"]) -> Float[Array, " 6"] | None:
+        """Return B and c of a map b(γ, x) = B (x − c) as (B_11, B_12, B_21, B_22, c_x, c_y).
+
+        Sums over atoms work them out once instead of at every step; None where it is not known.
+        """
+        return None
+
     def check(self, gamma: np.ndarray) -> None:
         """Refuse atom parameters for which b(γ, ·) is no bijection."""
 
