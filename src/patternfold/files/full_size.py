@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from patternfold.files.placement import Placement
 from patternfold.model.grid import Grid
 from patternfold.model.matrices import matrices
 from patternfold.model.transformations import AbstractTransformation
+from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
 
 LARGEST_FRAME = 2**27
@@ -95,12 +98,11 @@ class FullSize:
 
     def to_frame(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Map points of the pictures to the frame, whatever the family; arrays of shape (N, P)."""
-        return self._map(self.transformation.coordinates, x, y, self._places(), self._window())
+        return self._map(False, x, y, self._places(), self._window())
 
     def from_frame(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Map points of the frame to each picture, whatever the family; arrays of shape (N, P)."""
-        move = self.transformation.inverse_coordinates
-        return self._map(move, x, y, self._window(), self._places())
+        return self._map(True, x, y, self._window(), self._places())
 
     def only(self, i: int) -> FullSize:
         """Return the same with one picture."""
@@ -130,7 +132,7 @@ class FullSize:
         return np.array([(window.scale, window.left, window.top)])
 
     def _map(
-        self, move: Any, x: np.ndarray, y: np.ndarray, before: np.ndarray, after: np.ndarray
+        self, back: bool, x: np.ndarray, y: np.ndarray, before: np.ndarray, after: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Go from one placement to the canvas, there by the family's map, and to the other."""
         pixel, half = self.canvas.pixel, np.array([self.canvas.width, self.canvas.height]) / 2
@@ -139,9 +141,21 @@ class FullSize:
         down = (scale * (y + 0.5) + top - half[1]) * pixel
         with precision(np.dtype(np.float64)):
             known = (jnp.asarray(v) for v in (self.parameters, across, down))
-            across, down = (np.asarray(v) for v in jax.vmap(move)(*known))
+            moved = _moved(*known, family=self.transformation, back=back)
+            across, down = (np.asarray(v) for v in moved)
         x = (across / pixel + half[0] - new_left) / new_scale - 0.5
         return x, (down / pixel + half[1] - new_top) / new_scale - 0.5
+
+
+@partial(compiled, static_argnames="back")
+def _moved(
+    lam: Float[Array, "N d"],
+    x: Float[Array, "N P"],
+    y: Float[Array, "N P"],
+    family: AbstractTransformation,
+    back: bool,
+) -> tuple[Float[Array, "N P"], Float[Array, "N P"]]:
+    return jax.vmap(family.inverse_coordinates if back else family.coordinates)(lam, x, y)
 
 
 def _covered(

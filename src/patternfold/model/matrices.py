@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from patternfold._validation import as_parameters
 from patternfold.model.grid import Grid, as_grid
 from patternfold.model.transformations import AbstractTransformation, as_transformation
+from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
 
 
@@ -51,10 +54,15 @@ def matrices(
     require_affine(family)
     rows = as_parameters("lam", lam, family.parameters.names).astype(np.float64)
     with precision(np.dtype(np.float64)):
-        maps = np.asarray(jax.vmap(family.matrix)(rows))  # pyright: ignore[reportAttributeAccessIssue]
+        maps = np.asarray(_maps(jnp.asarray(rows), family))
     centre = np.array([grid.width - 1, grid.height - 1]) / 2
     linear, offset = maps[:, :, :2], maps[:, :, 2] / grid.pixel
     return np.concatenate([linear, (centre + offset - linear @ centre)[:, :, None]], axis=2)
+
+
+@compiled
+def _maps(lam: Float[Array, "N d"], family: Any) -> Float[Array, "N 2 3"]:
+    return jax.vmap(family.matrix)(lam)
 
 
 def require_affine(family: AbstractTransformation) -> None:
