@@ -249,7 +249,9 @@ def test_what_was_there_is_replaced_or_refused(model, folder, tmp_path, capsys):
 
 def test_an_enlarged_frame_cuts_nothing_off(model, folder, aligned, tmp_path, capsys):
     align(model, folder, tmp_path / "out", "--expand", "--json", "--quiet")
-    width, height = json.loads(capsys.readouterr().out)["size"]
+    said = json.loads(capsys.readouterr().out)
+    assert said["poses"] == str(tmp_path / "out" / "poses.csv")
+    width, height = said["size"]
     before, after = rows_of(aligned / "poses.csv"), rows_of(tmp_path / "out" / "poses.csv")
     moved = np.array([matrix_of(b) - matrix_of(a) for a, b in zip(before, after, strict=True)])
     np.testing.assert_allclose(moved[:, :, :2], 0, atol=1e-9)

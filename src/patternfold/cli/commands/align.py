@@ -25,13 +25,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
     write = _writer(options.output)
     _check_outputs(options)
     file = require_pattern(read_model(options.model), options.model)
-    from patternfold import project
     from patternfold.cli.aligned import Aligned, spread_ratio
     from patternfold.cli.poses import pose_columns
 
     model = file.model
     found = read_new_images(file, options.source, options.skip_unreadable, console)
-    poses = project(model.pattern_, found.images, model.transformation_, effort=options.effort)
+    poses = model.project(found.images, options.effort)
     aligned = Aligned.of(
         found,
         poses.parameters,
@@ -79,6 +78,13 @@ def _check_outputs(options: argparse.Namespace) -> None:
 def _beside(output: Path, name: str) -> Path:
     """Where a file goes that belongs to a stack: ``x.tif`` has ``x_poses.csv``."""
     return output.with_name(f"{output.stem}_{name}")
+
+
+def _poses_path(output: Path) -> str | None:
+    """Where the table is; arrays hold its columns themselves."""
+    if output.suffix == "":
+        return str(output / TABLE)
+    return None if output.suffix.lower() == ".npz" else str(_beside(output, TABLE))
 
 
 def _write_folder(folder: Path, aligned: Any, columns: Any, poses: Any) -> None:
@@ -174,6 +180,7 @@ def _conclude(
         "output": str(options.output),
         "images": len(aligned.found),
         "size": [width, height],
+        "poses": _poses_path(options.output),
         "parameters": list(poses.names),
         "mean_distance": float(poses.distances.mean()),
         "spread_after_over_before": spread,
