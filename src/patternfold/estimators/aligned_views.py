@@ -20,12 +20,20 @@ from patternfold.estimators.gradients import (
     n_gradients,
     oriented_gradients,
 )
-from patternfold.estimators.images import ImageEstimator, as_targets, as_weights, rows_of
+from patternfold.estimators.images import (
+    ImageEstimator,
+    Pixels,
+    as_targets,
+    as_weights,
+    pixels_of,
+)
 from patternfold.estimators.jpats import JPATS
 from patternfold.estimators.kernel_machine import as_kernel_machine
+from patternfold.estimators.options import lighting_of
 from patternfold.estimators.pats import PATS
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
+from patternfold.learning.lighting import Lighting
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.project import align
 from patternfold.learning.project.align import sample
@@ -113,24 +121,28 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         self.interpolation = interpolation
         self.image_shape = image_shape
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AlignedViews:
-        """Learn one manifold per class."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sample_mask: Any = None
+    ) -> AlignedViews:
+        """Learn one manifold per class; arguments are those of `JPATS.fit`."""
         with fitting(self):
             lookup("features", self.features, FEATURES)
-            rows = rows_of(self, X, reset=True)
+            pixels = pixels_of(self, X, sample_mask, reset=True)
+            rows = pixels.rows
             labels = as_targets(self, y, len(rows))
             weights = as_weights(sample_weight, len(rows))
             learner = self._learner()
             if isinstance(learner, JPATS):
-                learner.fit(rows, self.classes_[labels], weights)
+                learner.fit(rows, self.classes_[labels], weights, pixels.counted)
                 self.patterns_, self.transformation_ = learner.patterns_, learner.transformation_
                 self.stop_reason_ = learner.stop_reason_
             else:
-                self._fit_class_by_class(learner, rows, labels, weights)
+                self._fit_class_by_class(learner, pixels, labels, weights)
+            self.lighting_ = lighting_of(learner)
         return self
 
     def _fit_class_by_class(
-        self, learner: PATS, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray
+        self, learner: PATS, pixels: Pixels, labels: np.ndarray, weights: np.ndarray
     ) -> None:
         """Learn each class by itself.
 
@@ -146,7 +158,8 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             if self.stop_reason_ == ASKED_TO_STOP:
                 fresh.set_params(n_atoms=1, callback=None)
             fresh.callback = telling_part(fresh.callback, m, names)
-            fitted = fresh.fit(rows[own], sample_weight=weights[own])
+            rows, counted = pixels.take(own)
+            fitted = fresh.fit(rows, sample_weight=weights[own], sample_mask=counted)
             self.patterns_.append(fitted.pattern_)
             self.transformation_ = fitted.transformation_
             if fitted.stop_reason_ in STOPPED:
@@ -154,34 +167,42 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             if self.stop_reason_ == INTERRUPTED and m + 1 < len(self.classes_):
                 raise KeyboardInterrupt
 
-    def transform(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+    def transform(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return the views of all classes as rows, then what else was asked for.
 
-        ``effort`` is that of `patternfold.project`. Pixels and distances of images that are not
-        within 2⁻¹⁶ and 2¹⁷ are divided by a power of two, the same for all images.
+        ``effort`` and ``sample_mask`` are those of `patternfold.project`. Pixels and distances of
+        images that are not within 2⁻¹⁶ and 2¹⁷ are divided by a power of two, the same for all
+        images. Where images have gains and offsets of their own, views are less the offset, and
+        views and distances are divided by the image's norm about its mean.
         """
         check_is_fitted(self)
-        return self._views_of(rows_of(self, X, reset=False), effort)
+        return self._views_of(pixels_of(self, X, sample_mask, reset=False), effort)
 
-    def _views_of(self, rows: np.ndarray, effort: str | Effort) -> np.ndarray:
+    def _views_of(self, pixels: Pixels, effort: str | Effort) -> np.ndarray:
         """Views of checked images, which go to the devices once.
 
         They stay in the unit of the computation: classifiers square them, too.
         """
         grid, amplitude = Grid(*self.image_shape_), Amplitude.of_patterns(self.patterns_)
         patterns = [amplitude.lowered_pattern(p) for p in self.patterns_]
+        rows, lighting = pixels.rows, self.lighting_
         with precision(rows.dtype):
-            images = Observations.put(amplitude.lowered(rows), grid)
+            images = Observations.put(
+                amplitude.lowered(rows), grid, pixel_weights=pixels.counted, lighting=lighting
+            )
             how = as_effort(effort)
             found = locate(images, patterns, self.transformation_, how)
-            parts = [self._views(images, found.lam)]
+            parts = [self._views(images, found.lam, found.offset)]
+            norms = np.sqrt(images.squares) if lighting.gain else np.ones(len(rows))
         if self.distances:
-            parts.append(np.sqrt(found.square))
+            parts.append(np.sqrt(found.square) / np.where(norms > 0, norms, 1)[:, None])
         if self.parameters:
             parts.append(found.lam.reshape(len(rows), -1))
         return np.concatenate(parts, axis=1).astype(rows.dtype, copy=False)
 
-    def _views(self, images: Observations, lam: np.ndarray) -> np.ndarray:
+    def _views(self, images: Observations, lam: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """The images as every manifold sees them, as rows of features."""
         if self.interpolation == "linear":
             stage = partial(
@@ -189,10 +210,11 @@ class AlignedViews(TransformerMixin, ImageEstimator):
                 family=self.transformation_,
                 grid=images.grid,
                 gradients=self.features == "gradients",
+                lighting=images.lighting,
             )
-            return images.map(stage, lam)
-        rows = images.map(lambda chunk: chunk.images)
-        return np.concatenate([self._view(rows, lam[:, m]) for m in range(lam.shape[1])], axis=1)
+            return images.map(stage, lam, offset)
+        lit = images.map(partial(_lit, lighting=images.lighting), offset)
+        return np.concatenate([self._view(lit[:, m], lam[:, m]) for m in range(lam.shape[1])], 1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names such as ``view_5_pixel_0``, ``distance_5`` and ``theta_5``."""
@@ -242,21 +264,43 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         return fresh.set_params(image_shape=self.image_shape_)
 
 
+@compiled
+def _lit(chunk: Chunk, offset: Float[Array, "B M"], lighting: Lighting) -> Float[Array, "B M n"]:
+    """Images without their own light, as each manifold sees it."""
+    return jax.vmap(partial(_in_one_light, chunk, lighting), in_axes=1, out_axes=1)(offset)
+
+
+def _in_one_light(chunk: Chunk, lighting: Lighting, offset: Float[Array, " B"]) -> Array:
+    """Images less their offset, of one norm about their mean; pixels that don't count are 0."""
+    images = chunk.images
+    if lighting.offset:
+        images = images - offset[:, None]
+    if chunk.roots is not None:
+        images = jnp.where(chunk.roots > 0, images, 0)
+    if lighting.gain:
+        norms = jnp.sqrt(lighting.energies(chunk.images, chunk.roots))[:, None]
+        images = images / jnp.where(norms > 0, norms, 1)
+    return images
+
+
 @partial(compiled, hot=True, static_argnames=("grid", "gradients"))
 def _views_of_chunk(
     chunk: Chunk,
     lam: Float[Array, "B M d"],
+    offset: Float[Array, "B M"],
     family: AbstractTransformation,
     grid: Grid,
     gradients: bool,
+    lighting: Lighting,
 ) -> Float[Array, "B f"]:
     """Views of a chunk in the frame of every manifold, side by side."""
 
-    def view(lam: Float[Array, "B d"]) -> Float[Array, "B v"]:
-        aligned = sample(chunk.images, lam, family, grid, inverse=True)
+    def view(pose: tuple[Array, Array]) -> Float[Array, "B v"]:
+        images = _in_one_light(chunk, lighting, pose[1])
+        aligned = sample(images, pose[0], family, grid, inverse=True)
         return gathered_gradients(aligned, grid.shape) if gradients else aligned
 
-    views = jax.lax.map(view, jnp.moveaxis(lam, 1, 0))
+    views = jax.lax.map(view, (jnp.moveaxis(lam, 1, 0), offset.T))
     return jnp.moveaxis(views, 0, 1).reshape(len(lam), -1)
 
 
@@ -267,12 +311,12 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
     ----------
     n_atoms : int, default=12
         Atoms of each class's pattern.
-    transformation, mother, bounds
+    transformation, mother, bounds, gain, offset
         As in `PATS`.
     classifier : classifier, optional
         What classifies the views; by default a support vector machine, ``SVC(C=10)``.
     manifold_learner : PATS or JPATS, optional
-        What learns the manifolds, in place of the four options above.
+        What learns the manifolds, in place of the options above.
     features : {"gradients", "pixels"}, default="gradients"
         What stands for a view, as in `AlignedViews`.
     distances, parameters, image_shape
@@ -317,6 +361,8 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
         bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
+        gain: bool = False,
+        offset: bool = False,
         classifier: Any = None,
         manifold_learner: PATS | JPATS | None = None,
         features: str = "gradients",
@@ -329,6 +375,8 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         self.transformation = transformation
         self.mother = mother
         self.bounds = bounds
+        self.gain = gain
+        self.offset = offset
         self.classifier = classifier
         self.manifold_learner = manifold_learner
         self.features = features
@@ -337,16 +385,20 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         self.image_shape = image_shape
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> AlignedViewsClassifier:
-        """Learn the manifolds, then the classifier on the aligned views."""
+    def fit(self, X: Any, y: Any, sample_mask: Any = None) -> AlignedViewsClassifier:
+        """Learn the manifolds, then the classifier on the aligned views.
+
+        ``sample_mask`` is that of `PATS.fit`.
+        """
         with fitting(self):
-            rows = rows_of(self, X, reset=True)
+            rows, counted = pixels_of(self, X, sample_mask, reset=True)
             labels = as_targets(self, y, len(rows))
             targets = self.classes_[labels]
-            self.views_ = self._aligned_views().fit(rows, targets)
+            self.views_ = self._aligned_views().fit(rows, targets, sample_mask=counted)
             self.stop_reason_ = self.views_.stop_reason_
             classifier: Any = clone(self.classifier or _default_classifier())
-            self.classifier_ = classifier.fit(self.views_.transform(rows), targets)
+            views = self.views_.transform(rows, sample_mask=counted)
+            self.classifier_ = classifier.fit(views, targets)
         return self
 
     def _aligned_views(self) -> AlignedViews:
@@ -358,6 +410,8 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
                 transformation=self.transformation,
                 mother=self.mother,
                 bounds=self.bounds,
+                gain=self.gain,
+                offset=self.offset,
                 n_starts=1,
                 n_exchanges=0,
                 random_state=self.random_state,
@@ -370,19 +424,23 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
             image_shape=self.image_shape_,
         )
 
-    def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
-        """Return the class of each image; ``effort`` is that of `patternfold.project`."""
-        views = self._views(X, effort)
+    def predict(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
+        """Return the class of each image; options are those of `patternfold.project`."""
+        views = self._views(X, effort, sample_mask)
         return (as_kernel_machine(self.classifier_) or self.classifier_).predict(views)
 
-    def decision_function(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+    def decision_function(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return the classifier's decision values."""
-        views = self._views(X, effort)
+        views = self._views(X, effort, sample_mask)
         return self.classifier_.decision_function(views)
 
-    def _views(self, X: Any, effort: str | Effort) -> np.ndarray:
+    def _views(self, X: Any, effort: str | Effort, sample_mask: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.views_._views_of(rows_of(self, X, reset=False), effort)
+        return self.views_._views_of(pixels_of(self, X, sample_mask, reset=False), effort)
 
 
 def _default_classifier() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from patternfold._validation import as_floats, image_shape_of, require_few_pixels
 from patternfold._version import __version__
+from patternfold.learning.amplitude import Amplitude
+from patternfold.learning.missing import require_some, without_missing
 
 _VERSION = "_patternfold_version"
 
@@ -28,6 +30,7 @@ class ImageEstimator(BaseEstimator):
         """Tell scikit-learn what the estimator takes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True  # pixels that do not count
         return tags
 
     def __getstate__(self) -> Any:
@@ -47,8 +50,32 @@ class ImageEstimator(BaseEstimator):
         super().__setstate__({name: value for name, value in state.items() if name != _VERSION})
 
 
+class Pixels(NamedTuple):
+    """Images as rows (N, n), 0 where a pixel does not count; and which count, None where all do."""
+
+    rows: np.ndarray
+    counted: np.ndarray | None = None
+
+    def take(self, index: Any) -> Pixels:
+        """Some of the images."""
+        return Pixels(self.rows[index], None if self.counted is None else self.counted[index])
+
+    def lowered(self, amplitude: Amplitude) -> Pixels:
+        """The images in another unit."""
+        return self._replace(rows=amplitude.lowered(self.rows))
+
+    def blank(self, offset: bool) -> np.ndarray:
+        """Tell images that hold nothing: zeros, or with offsets of their own anything constant."""
+        if not offset:
+            return np.asarray((self.rows == 0).all(axis=1))
+        known: Any = True if self.counted is None else self.counted
+        low = self.rows.min(axis=1, where=known, initial=np.inf)
+        high = self.rows.max(axis=1, where=known, initial=-np.inf)
+        return np.asarray(high <= low)
+
+
 def distinct_rows(
-    rows: np.ndarray, weights: np.ndarray, labels: np.ndarray | None = None
+    pixels: Pixels, weights: np.ndarray, labels: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find rows that are equal, in an order of their own, and leave out those without weight.
 
@@ -56,14 +83,16 @@ def distinct_rows(
     weight 2. Rows with different labels stay apart. Returns the indices of one of each kind that is
     left, their weights, and for each row given its place among them, −1 where it has none.
     """
+    rows, counted = pixels
     if labels is None:
         labels = np.zeros(len(rows), np.int64)
+    masks = [b""] * len(rows) if counted is None else [row.tobytes() for row in counted]
     # Digests order rows as well as their pixels would, at a fraction of the time. Labels come last:
     # images of a class stand in the same order whatever it is called.
     digests = np.array(
         [
-            hashlib.blake2b(row.tobytes(), digest_size=16).hexdigest() + f"{label:08d}"
-            for row, label in zip(rows, labels.tolist(), strict=True)
+            hashlib.blake2b(row.tobytes() + mask, digest_size=16).hexdigest() + f"{label:08d}"
+            for row, mask, label in zip(rows, masks, labels.tolist(), strict=True)
         ],
         dtype=str,
     )
@@ -75,8 +104,16 @@ def distinct_rows(
     return first[kept], summed[kept], place[inverse]
 
 
+def pixels_of(estimator: Any, X: Any, sample_mask: Any, reset: bool) -> Pixels:
+    """Check images and which of their pixels count; in ``fit`` (reset) some of each must."""
+    rows, counted = without_missing("X", rows_of(estimator, X, reset), sample_mask)
+    if reset:
+        require_some("X", counted)
+    return Pixels(rows, counted)
+
+
 def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
-    """Check images of shape (N, H, W) or (N, H·W) and return them as rows.
+    """Check images of shape (N, H, W) or (N, H·W) and return them as rows, which may hold NaN.
 
     In ``fit`` (reset) the estimator remembers their shape as ``image_shape_``, and whether they
     came as a stack; later they must have the same.
@@ -89,7 +126,8 @@ def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
         shape, X = X.shape[1:], X.reshape(len(X), -1)
     if getattr(X, "dtype", None) is not None and X.dtype.kind in "bu":
         X = as_floats("X", X)
-    rows: Any = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32])
+    kinds = [np.float64, np.float32]
+    rows: Any = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite="allow-nan")
     if reset:
         estimator.image_shape_ = _shape(shape, estimator.image_shape, rows.shape[1])
         estimator._stacked = stacked

@@ -17,10 +17,11 @@ from patternfold._validation import lookup, unknown_name
 from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import (
     ImageEstimator,
+    Pixels,
     as_targets,
     as_weights,
     distinct_rows,
-    rows_of,
+    pixels_of,
 )
 from patternfold.estimators.options import (
     REFERENCES,
@@ -123,6 +124,8 @@ class JPATS(ClassifierMixin, ImageEstimator):
         the distance that 2.5 % of the training images exceed.
     outlier_label : optional
         By default -1, or "outlier" where classes are named by strings.
+    gain, offset : bool, default=False
+        Whether each image has a gain and an offset of its own, as in `PATS`.
     image_shape : (H, W), optional
         Shape of flattened images; by default a square, or one row of pixels.
     random_state, callback, verbose
@@ -199,6 +202,8 @@ class JPATS(ClassifierMixin, ImageEstimator):
         n_tuning: int = 30,
         outlier_threshold: float | str | None = None,
         outlier_label: Any = None,
+        gain: bool = False,
+        offset: bool = False,
         image_shape: tuple[int, int] | None = None,
         random_state: Any = None,
         callback: Callable[[Progress], object] | None = None,
@@ -228,6 +233,8 @@ class JPATS(ClassifierMixin, ImageEstimator):
         self.n_tuning = n_tuning
         self.outlier_threshold = outlier_threshold
         self.outlier_label = outlier_label
+        self.gain = gain
+        self.offset = offset
         self.image_shape = image_shape
         self.random_state = random_state
         self.callback = callback
@@ -247,7 +254,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
         settings |= {"n_joint": most, "n_tuning": 0, "alpha": "auto", "patience": 10}
         return cls(n_atoms, **(settings | options))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JPATS:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sample_mask: Any = None) -> JPATS:
         """Learn the patterns of all classes.
 
         Parameters
@@ -258,9 +265,12 @@ class JPATS(ClassifierMixin, ImageEstimator):
             Their classes.
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
+        sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
+            True where a pixel counts; NaN never does.
         """
         with fitting(self) as interrupts:
-            rows = rows_of(self, X, reset=True)
+            pixels = pixels_of(self, X, sample_mask, reset=True)
+            rows = pixels.rows
             labels = as_targets(self, y, len(rows))
             weights = as_weights(sample_weight, len(rows))
             self._check_options()
@@ -268,7 +278,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
             settings = self._settings(seed)
             amplitude = Amplitude.of_images("X", rows)
             with precision(rows.dtype):
-                problem, inverse = self._problem(amplitude.lowered(rows), labels, weights)
+                problem, inverse = self._problem(pixels.lowered(amplitude), labels, weights)
                 announce(self, problem.all.observations)
                 if self.max_coef == "auto":
                     settings = replace(settings, max_coef=PEAK_SHARE * problem.all.peak_coef)
@@ -278,32 +288,41 @@ class JPATS(ClassifierMixin, ImageEstimator):
             self._store(learned, problem, inverse, amplitude)
         return self
 
-    def predict(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+    def predict(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return the class of the nearest manifold, or the outlier label.
 
-        ``effort`` is that of `patternfold.project`; searching harder hardly ever changes which
-        manifold is nearest.
+        ``effort`` and ``sample_mask`` are those of `patternfold.project`; searching harder hardly
+        ever changes which manifold is nearest.
         """
-        distances = self.distances(X, effort)
+        distances = self.distances(X, effort, sample_mask)
         found = self.classes_[distances.argmin(axis=1)]
         outlier = distances.min(axis=1) > self.outlier_threshold_
         if not outlier.any():
             return found
         return np.where(outlier, np.asarray(self.outlier_label_), found)
 
-    def decision_function(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+    def decision_function(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return −d² to each manifold; with two classes the difference, positive for the second."""
-        scores = -(self.distances(X, effort).astype(np.float64) ** 2)
+        scores = -(self.distances(X, effort, sample_mask).astype(np.float64) ** 2)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def distances(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+    def distances(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return d(u, M^m), shape (N, M)."""
-        return self.project(X, effort).distances
+        return self.project(X, effort, sample_mask).distances
 
-    def project(self, X: Any, effort: str | Effort = "quick") -> Projection:
+    def project(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> Projection:
         """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
         check_is_fitted(self)
-        return fitted_manifolds(self).project(rows_of(self, X, reset=False), effort)
+        pixels = pixels_of(self, X, sample_mask, reset=False)
+        return fitted_manifolds(self).project(pixels.rows, effort, pixels.counted)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `patternfold.load` reads."""
@@ -331,13 +350,14 @@ class JPATS(ClassifierMixin, ImageEstimator):
         check_learning(self)
 
     def _problem(
-        self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray
+        self, pixels: Pixels, labels: np.ndarray, weights: np.ndarray
     ) -> tuple[JointProblem, np.ndarray]:
         """Return the images to learn from, and the place of each of the user's among them."""
-        index, summed, place = distinct_rows(rows, weights, labels)
-        images, labels = rows[index], labels[index]
+        index, summed, place = distinct_rows(pixels, weights, labels)
+        images, labels = pixels.take(index), labels[index]
+        blank = images.blank(self.offset)
         for m, name in enumerate(self.classes_):
-            if not images[labels == m].any():
+            if blank[labels == m].all():
                 raise ValueError(
                     f"All images of class {name!s} are blank or have no weight: there is no "
                     "pattern to learn. Leave the class out."

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from patternfold._validation import unknown_name
+from patternfold.estimators.images import Pixels
+from patternfold.learning.lighting import Lighting
 from patternfold.learning.observations import Observations
 from patternfold.learning.pats import PROJECTIONS
 from patternfold.learning.problem import Problem, Settings
@@ -45,6 +47,7 @@ def check_learning(estimator: Any) -> None:
     if isinstance(reference, str) and reference not in REFERENCES:
         raise unknown_name("reference", reference, REFERENCES)
     check_counts(estimator, {"n_starts": 1, "n_exchanges": 0})
+    lighting_of(estimator)
     family = family_of(estimator)
     solver = as_solver(estimator.solver, estimator.solver_options)
     solver.check(family.mother, family.dictionary)
@@ -61,9 +64,18 @@ def transformation_of(estimator: Any) -> Any:
     return family.with_bounds(estimator.bounds or {}, Grid(*estimator.image_shape_).pixel)
 
 
-def make_problem(estimator: Any, images: np.ndarray, weights: np.ndarray) -> Problem:
+def lighting_of(estimator: Any) -> Lighting:
+    """Which of gain and offset are an image's own."""
+    for name in ("gain", "offset"):
+        if not isinstance(getattr(estimator, name), (bool, np.bool_)):
+            raise ValueError(f"{name}={getattr(estimator, name)!r} must be True or False.")
+    return Lighting(bool(estimator.gain), bool(estimator.offset))
+
+
+def make_problem(estimator: Any, images: Pixels, weights: np.ndarray) -> Problem:
     """Put the images to learn from on the devices, and add the model's components."""
-    observations = Observations.put(images, Grid(*estimator.image_shape_), weights)
+    grid, lighting = Grid(*estimator.image_shape_), lighting_of(estimator)
+    observations = Observations.put(images.rows, grid, weights, images.counted, lighting=lighting)
     return Problem(observations, transformation_of(estimator), family_of(estimator))
 
 

@@ -14,11 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import as_floats, as_parameters
 from patternfold.estimators.fitting import fitting
-from patternfold.estimators.images import ImageEstimator, as_weights, distinct_rows, rows_of
+from patternfold.estimators.images import (
+    ImageEstimator,
+    Pixels,
+    as_weights,
+    distinct_rows,
+    pixels_of,
+)
 from patternfold.estimators.options import (
     announce,
     check_counts,
     check_learning,
+    lighting_of,
     make_callback,
     make_problem,
     make_settings,
@@ -26,6 +33,7 @@ from patternfold.estimators.options import (
 from patternfold.estimators.remarks import Evidence, Remark, remarks_on
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import EFFORTS, Effort
+from patternfold.learning.observations import Observations
 from patternfold.learning.pats import Learned
 from patternfold.learning.problem import Problem
 from patternfold.learning.project import Projection, align, project
@@ -97,6 +105,10 @@ class PATS(TransformerMixin, ImageEstimator):
         the farthest, then others; the best start is kept.
     n_exchanges : int, default=2
         Most atoms to exchange for better ones at the end.
+    gain, offset : bool, default=False
+        Whether each image has a gain g_i ≥ 0 and an offset b_i of its own, so that it is
+        g_i·U_λi(p) + b_i: for images of varying contrast and background. The error is then that
+        at the best ones, and is divided by the energy that images have about their own offsets.
     tol : float, default=1e-5
         Stop when an atom lowers the error by less than this share of it.
     image_shape : (H, W), optional
@@ -116,6 +128,8 @@ class PATS(TransformerMixin, ImageEstimator):
         The learned pattern p.
     parameters_ : array of shape (N, d)
         λ of the training images; names from `get_feature_names_out`.
+    gain_, offset_ : arrays of shape (N,)
+        g and b of the training images; 1 and 0 where they are not their own.
     error_path_ : array
         Normalised error Σ w_i d²(u_i, M(p)) / Σ w_i‖u_i‖² after each atom.
     n_iter_ : int
@@ -162,6 +176,8 @@ class PATS(TransformerMixin, ImageEstimator):
         projection: str = "global",
         n_starts: int = 2,
         n_exchanges: int = 2,
+        gain: bool = False,
+        offset: bool = False,
         tol: float = 1e-5,
         image_shape: tuple[int, int] | None = None,
         warm_start: bool = False,
@@ -182,6 +198,8 @@ class PATS(TransformerMixin, ImageEstimator):
         self.projection = projection
         self.n_starts = n_starts
         self.n_exchanges = n_exchanges
+        self.gain = gain
+        self.offset = offset
         self.tol = tol
         self.image_shape = image_shape
         self.warm_start = warm_start
@@ -207,7 +225,9 @@ class PATS(TransformerMixin, ImageEstimator):
         }
         return cls(n_atoms, **(settings | options))
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PATS:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, sample_mask: Any = None
+    ) -> PATS:
         """Learn the pattern.
 
         Parameters
@@ -217,46 +237,60 @@ class PATS(TransformerMixin, ImageEstimator):
         y : ignored
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
+        sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
+            True where a pixel counts; NaN never does.
         """
         with fitting(self) as interrupts:
             self._check_options()
-            rows = rows_of(self, X, reset=True)
+            pixels = pixels_of(self, X, sample_mask, reset=True)
+            rows = pixels.rows
             weights = as_weights(sample_weight, len(rows))
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             settings = make_settings(self, int(self.n_atoms), self.tol, seed)
             amplitude = Amplitude.of_images("X", rows)
             with precision(rows.dtype):
-                problem, inverse = self._problem(amplitude.lowered(rows), weights)
+                problem, inverse = self._problem(pixels.lowered(amplitude), weights)
                 announce(self, problem.observations)
                 reference = self._reference(problem, rows, inverse, amplitude)
                 learned = run(problem, settings, reference, make_callback(self))
             if interrupts.asked:
                 learned = learned._replace(reason=INTERRUPTED)
             pattern = amplitude.raised_pattern(learned.state.pattern)
-            self._store(learned, pattern, problem, rows, inverse)
+            self._store(learned, pattern, problem, pixels, inverse, amplitude)
         return self
 
-    def transform(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
+    def transform(
+        self, X: Any, effort: str | Effort = "normal", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return λ of images, shape (N, d): their projections on the manifold."""
-        return self.project(X, effort).parameters
+        return self.project(X, effort, sample_mask).parameters
 
-    def distances(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
+    def distances(
+        self, X: Any, effort: str | Effort = "normal", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return ‖u − U_λ(p)‖ of images, shape (N,): their distances to the manifold."""
-        return self.project(X, effort).distances
+        return self.project(X, effort, sample_mask).distances
 
-    def project(self, X: Any, effort: str | Effort = "normal") -> Projection:
+    def project(
+        self, X: Any, effort: str | Effort = "normal", sample_mask: Any = None
+    ) -> Projection:
         """Project images on the manifold: λ, distances and how each search ended.
 
-        ``effort`` is that of `patternfold.project`.
+        ``effort`` and ``sample_mask`` are those of `patternfold.project`.
         """
         check_is_fitted(self)
-        rows = rows_of(self, X, reset=False)
+        return self._project(pixels_of(self, X, sample_mask, reset=False), effort)
+
+    def _project(self, pixels: Pixels, effort: str | Effort = "normal") -> Projection:
         return project(
             self.pattern_,
-            rows,
+            pixels.rows,
             self.transformation_,
             image_shape=self.image_shape_,
             effort=effort,
+            gain=self.gain,
+            offset=self.offset,
+            sample_mask=pixels.counted,
         )
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -266,15 +300,27 @@ class PATS(TransformerMixin, ImageEstimator):
         images = manifold.render(self.pattern_, lam, self.transformation_, Grid(*self.image_shape_))
         return images.reshape(len(lam), *self.image_shape_) if self._stacked else images
 
-    def align(self, X: Any, effort: str | Effort = "normal", **options: Any) -> np.ndarray:
+    def align(
+        self,
+        X: Any,
+        effort: str | Effort = "normal",
+        sample_mask: Any = None,
+        **options: Any,
+    ) -> np.ndarray:
         """Return images resampled in the pattern's frame, shape (N, H, W).
 
-        Options, such as ``interpolation="cubic"``, go to `patternfold.align`.
+        What lies outside an image, and pixels that do not count, have its own offset. Options,
+        such as ``interpolation="cubic"``, go to `patternfold.align`.
         """
         check_is_fitted(self)
-        rows = rows_of(self, X, reset=False)
-        lam = self.transform(rows, effort)
-        return align(rows, lam, self.transformation_, image_shape=self.image_shape_, **options)
+        pixels = pixels_of(self, X, sample_mask, reset=False)
+        found = self._project(pixels, effort)
+        rows, offset = pixels.rows, found.offset[:, None].astype(pixels.rows.dtype)
+        if pixels.counted is not None:
+            rows = np.where(pixels.counted, rows, offset)
+        options |= {"image_shape": self.image_shape_}
+        aligned = align(rows - offset, found.parameters, self.transformation_, **options)
+        return aligned + offset[:, :, None]
 
     def matrices(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
         """Return the matrices that take images into the pattern's frame, shape (N, 2, 3).
@@ -285,12 +331,25 @@ class PATS(TransformerMixin, ImageEstimator):
         require_affine(self.transformation_)
         return matrices(self.transform(X, effort), self.transformation_, self.image_shape_)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return 1 − Σ w d²(u, M(p)) / Σ w‖u‖²: the share of the images' energy explained."""
-        distances = self.distances(X).astype(np.float64)
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, sample_mask: Any = None
+    ) -> float:
+        """Return 1 − Σ w d²(u, M(p)) / Σ w‖u‖²: the share of the images' energy explained.
+
+        Where images have offsets of their own, ‖u‖ is their norm about the mean.
+        """
+        check_is_fitted(self)
+        rows, counted = pixels_of(self, X, sample_mask, reset=False)
+        distances = self._project(Pixels(rows, counted)).distances.astype(np.float64)
         weights = as_weights(sample_weight, len(distances))
-        norms = np.linalg.norm(rows_of(self, X, reset=False).astype(np.float64), axis=1)
-        return float(1 - (weights * distances**2).sum() / (weights * norms**2).sum())
+        with precision(np.dtype(np.float64)):
+            square = Observations.put(
+                rows.astype(np.float64),
+                Grid(*self.image_shape_),
+                pixel_weights=counted,
+                lighting=lighting_of(self),
+            ).squares
+        return float(1 - (weights * distances**2).sum() / (weights * square).sum())
 
     def examine(self, X: Any, *, names: Sequence[str] | None = None) -> Evidence:
         """Project images and return what `remarks` looks at: errors, baseline, spread, misfits."""
@@ -348,11 +407,11 @@ class PATS(TransformerMixin, ImageEstimator):
         if not self.tol >= 0:
             raise ValueError(f"tol={self.tol!r} must not be negative.")
 
-    def _problem(self, rows: np.ndarray, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
+    def _problem(self, pixels: Pixels, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
         """Return the images to learn from, and the place of each of the user's among them."""
-        index, summed, place = distinct_rows(rows, weights)
-        images = rows[index]
-        if not images.any():
+        index, summed, place = distinct_rows(pixels, weights)
+        images = pixels.take(index)
+        if images.blank(self.offset).all():
             raise ValueError(
                 "All images with positive weight are blank: there is no pattern to learn."
             )
@@ -369,16 +428,18 @@ class PATS(TransformerMixin, ImageEstimator):
             return self.reference
         if isinstance(self.reference, Pattern):
             return amplitude.lowered_pattern(self.reference)
+        if np.ndim(self.reference) == 0:
+            index = int(np.asarray(self.reference))
+            if not 0 <= index < len(rows):
+                raise ValueError(f"reference={index} is not an index of {len(rows)} images.")
+            if inverse[index] >= 0:
+                return int(inverse[index])
+            return amplitude.lowered(rows[index])
         return amplitude.lowered(self._reference_image(rows))
 
     def _reference_image(self, rows: np.ndarray) -> np.ndarray:
-        """Return the image to start from, one of the user's or another one."""
+        """Return the image to start from."""
         reference: Any = self.reference
-        if np.ndim(reference) == 0:
-            index = int(np.asarray(reference))
-            if not 0 <= index < len(rows):
-                raise ValueError(f"reference={index} is not an index of {len(rows)} images.")
-            return rows[index]
         image = as_floats("reference", reference).astype(rows.dtype)
         if image.size != rows.shape[1]:
             raise ValueError(
@@ -401,20 +462,23 @@ class PATS(TransformerMixin, ImageEstimator):
         learned: Learned,
         pattern: Pattern,
         problem: Problem,
-        rows: np.ndarray,
+        pixels: Pixels,
         inverse: np.ndarray,
+        amplitude: Amplitude,
     ) -> None:
         """Set the fitted attributes, in the order and the unit of the user's images."""
         self.pattern_ = pattern
         self.transformation_ = problem.transformation
+        with precision(problem.observations.dtype):
+            gain, offset = problem.light(learned.state.pattern, learned.state.lam)
         self.parameters_ = learned.state.lam[inverse]
-        if (inverse < 0).any():
+        self.gain_, self.offset_ = gain[inverse], amplitude.raised(offset)[inverse]
+        idle = inverse < 0
+        if idle.any():
             # Images without weight took no part; they have a place on the manifold all the same.
-            idle = rows[inverse < 0]
-            found = project(
-                self.pattern_, idle, self.transformation_, image_shape=self.image_shape_
-            )
-            self.parameters_[inverse < 0] = found.parameters
+            found = self._project(pixels.take(idle))
+            self.parameters_[idle] = found.parameters
+            self.gain_[idle], self.offset_[idle] = found.gain, found.offset
         path = np.array(learned.path) / problem.energy
         if self.warm_start and hasattr(self, "error_path_"):
             path = np.append(self.error_path_, path)

@@ -47,7 +47,9 @@ def coarsened(observations: Observations) -> Observations | None:
         _shares(*axis, grid.pixel, fine.pixel).astype(observations.dtype) for axis in axes
     )
     images, mass = observations.map(partial(_averages, down=down, across=across))
-    return Observations.put(images, grid, observations.weights, mass)
+    return Observations.put(
+        images, grid, observations.weights, mass, lighting=observations.lighting
+    )
 
 
 def _shares(coarse: np.ndarray, fine: np.ndarray, cell: float, pixel: float) -> np.ndarray:

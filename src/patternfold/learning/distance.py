@@ -5,13 +5,14 @@ for images near the manifold; but where the residual w is large, it makes the di
 ten steps and a hundred.
 
 Pixels count by their weights, whose square roots multiply residuals and tangents: the place where a
-loss other than the squared one reweights them.
+loss other than the squared one reweights them. Where an image has a gain and an offset of its own
+(`Lighting`), the distance is that at the best ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from patternfold.learning.lighting import PLAIN, Fit, Lighting
 from patternfold.model.atoms import Atoms, Points, evaluate, evaluate_field
 from patternfold.model.manifold import warped_pixels
 from patternfold.model.transformations import (
@@ -32,6 +34,8 @@ Image = Float[Array, " n"]
 Batch = Float[Array, "B n"]
 Field = tuple[Points, Points, Points, Points, Points, Points]
 """p, its gradient (p_x, p_y) and its second derivatives (p_xx, p_xy, p_yy)."""
+Derivatives = tuple[Points, Points, Points, Points, Points]
+"""The same without p."""
 
 
 @jax.tree_util.register_dataclass
@@ -46,10 +50,53 @@ class Distance:
     transformation: AbstractTransformation
     x: Any  # (n,)
     y: Any  # (n,)
+    lighting: Lighting = field(default=PLAIN, metadata={"static": True})
+    reference: Any = None  # ‖p‖² of the pattern in its own frame, or of each; where known already
 
     def values(self, lam: Float[Array, "B d"], which: Int[Array, " B"] | None = None) -> Batch:
         """U_λ(p) of each row."""
         return self._over_atoms(evaluate, lam, which)
+
+    def fit(
+        self,
+        images: Batch,
+        roots: Batch | None,
+        values: Batch,
+        which: Int[Array, " B"] | None = None,
+    ) -> Fit:
+        """The gain and offset of each row at U_λ(p), and the residual."""
+        if not self.lighting:
+            w = images - values
+            return Fit.plain(w if roots is None else w * roots)
+        reference = self.with_reference().reference
+        reference = reference if which is None else reference[which]
+        return self.lighting.fit(images, roots, values, jnp.broadcast_to(reference, len(images)))
+
+    def with_reference(self) -> Distance:
+        """The same, with what the bound of the gain needs: once, before a loop."""
+        if self.reference is not None:
+            return self
+        if not self.lighting.gain:
+            return replace(self, reference=jnp.zeros((), self.x.dtype))
+        x, y = jnp.asarray(self.x), jnp.asarray(self.y)
+
+        def energy(coef: Any, gamma: Any) -> Array:
+            own = evaluate(Atoms(coef, gamma, self.atoms.count, self.atoms.family), x, y)
+            return self.lighting.energies(own[None], None)[0]
+
+        several = self.atoms.coef.ndim == 2
+        energies = (jax.vmap(energy) if several else energy)(self.atoms.coef, self.atoms.gamma)
+        return replace(self, reference=energies)
+
+    def residuals(
+        self,
+        images: Batch,
+        roots: Batch | None,
+        lam: Float[Array, "B d"],
+        which: Int[Array, " B"] | None = None,
+    ) -> Batch:
+        """u − U_λ(p) of each row, at the best gain and offset, times the pixels' roots."""
+        return self.fit(images, roots, self.values(lam, which), which).residual
 
     def squares(
         self,
@@ -59,8 +106,7 @@ class Distance:
         which: Int[Array, " B"] | None = None,
     ) -> Float[Array, " B"]:
         """‖u − U_λ(p)‖² of each row."""
-        w = images - self.values(lam, which)
-        return ((w if roots is None else w * roots) ** 2).sum(axis=1)
+        return (self.residuals(images, roots, lam, which) ** 2).sum(axis=1)
 
     def first_order(
         self,
@@ -72,13 +118,16 @@ class Distance:
         """‖w‖² with w = u − U_λ(p), Tᵀw and TᵀT."""
         # Without the barrier XLA computes the sums over atoms anew for each product.
         field = jax.lax.optimization_barrier(self._over_atoms(evaluate_field, lam, which))
-        value, along_x, along_y = field
-        w = images - value
-        if roots is not None:
-            w, along_x, along_y = w * roots, along_x * roots, along_y * roots
+        fit, (along_x, along_y) = self._lit(images, roots, field, which)
         products = jax.vmap(self.transformation.tangent_products, (0, None, None, 0, 0, 0))
-        metric, slope = products(lam, self.x, self.y, along_x, along_y, w)
-        return Model((w**2).sum(axis=1), slope, metric)
+
+        def along(w: Batch) -> tuple[Array, Array]:
+            return products(lam, self.x, self.y, along_x, along_y, w)
+
+        metric, slope = along(fit.residual)
+        for direction in fit.directions:
+            metric = metric - _square(along(direction)[1])
+        return Model((fit.residual**2).sum(axis=1), slope, metric)
 
     def second_order(
         self,
@@ -89,15 +138,36 @@ class Distance:
     ) -> Model:
         """‖w‖², Tᵀw, TᵀT and half of the Hessian of ‖w‖²."""
         field = jax.lax.optimization_barrier(self._over_atoms(second_order_field, lam, which))
-        w = images - field[0]
-        if roots is not None:
-            w, field = w * roots, tuple(part * roots for part in field)
+        fit, derivatives = self._lit(images, roots, field, which)
         if isinstance(self.transformation, AbstractAffineTransformation):
             second_order = partial(_affine_second_order, self.transformation)
         else:
             second_order = partial(_second_order, self.transformation)
         products = jax.vmap(second_order, in_axes=(0, None, None, 0, 0))
-        return Model((w**2).sum(axis=1), *products(lam, self.x, self.y, field, w))
+        w, (px, py, *_) = fit.residual, derivatives
+        slope, metric, hessian = products(lam, self.x, self.y, derivatives, w)
+        tangent_products = jax.vmap(self.transformation.tangent_products, (0, None, None, 0, 0, 0))
+        for k, direction in enumerate(fit.directions):
+            across = tangent_products(lam, self.x, self.y, px, py, direction)[1]
+            metric = metric - _square(across)
+            if self.lighting.gain and k == len(fit.directions) - 1:
+                # The gain also changes how much a step along the tangents does.
+                across = across - slope * (fit.pull / jnp.where(fit.gain > 0, fit.gain, 1))[:, None]
+            hessian = hessian - _square(across)
+        return Model((w**2).sum(axis=1), slope, metric, hessian)
+
+    def _lit(
+        self,
+        images: Batch,
+        roots: Batch | None,
+        field: Any,
+        which: Int[Array, " B"] | None,
+    ) -> tuple[Fit, Any]:
+        """The light of each row, and the derivatives of p in it, times the pixels' roots."""
+        value, *derivatives = field
+        fit = self.fit(images, roots, value, which)
+        scale = fit.scale(roots)
+        return fit, tuple(part if scale is None else part * scale for part in derivatives)
 
     def _over_atoms(
         self,
@@ -115,6 +185,11 @@ class Distance:
             return function(Atoms(coef, gamma, own.count, own.family), *place)
 
         return jax.vmap(row)(own.coef, own.gamma, *warped)
+
+
+def _square(vectors: Float[Array, "B d"]) -> Float[Array, "B d d"]:
+    """Outer product of each row with itself."""
+    return vectors[:, :, None] * vectors[:, None, :]
 
 
 def second_order_field(atoms: Atoms, x: Points, y: Points) -> Field:
@@ -139,11 +214,11 @@ def _affine_second_order(
     lam: Float[Array, " d"],
     x: Image,
     y: Image,
-    field: Field,
+    field: Derivatives,
     w: Image,
 ) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, "d d"]]:
     """Return Tᵀw, TᵀT and half of the Hessian from moments, as ``tangent_products`` does."""
-    _, px, py, pxx, pxy, pyy = field
+    px, py, pxx, pxy, pyy = field
     e = jnp.stack([x, y, jnp.ones_like(x)])
     monomials = jnp.stack([x * x, x * y, x, y * y, y, jnp.ones_like(x)])
     place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
@@ -169,11 +244,11 @@ def _second_order(
     lam: Float[Array, " d"],
     x: Image,
     y: Image,
-    field: Field,
+    field: Derivatives,
     w: Image,
 ) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, "d d"]]:
     """Return Tᵀw, TᵀT and half of the Hessian from the derivatives at every pixel."""
-    _, px, py, pxx, pxy, pyy = field
+    px, py, pxx, pxy, pyy = field
     dx, dy = transformation.derivatives(lam, x, y)
     metric, slope = transformation.tangent_products(lam, x, y, px, py, w)
     mixed = (dx * (w * pxy)[None]) @ dy.T

@@ -57,7 +57,7 @@ class Effort:
     rival_ratio: float = 1.5
     rival_share: float = 0.02
     middle_steps: int = 4
-    n_finalists: int = 1
+    n_finalists: int = 2
     finalist_ratio: float = 1.1
     max_iter: int = 4
     newton_after: int = 4

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from patternfold.learning.effort import Effort
+from patternfold.learning.lighting import PLAIN, Lighting
 from patternfold.learning.project import Projection, project
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
@@ -30,6 +31,8 @@ class FittedManifolds:
         Shape of the images.
     error_paths : sequence of arrays
         Error after each atom of each pattern, where it is known.
+    lighting : Lighting
+        Which of gain and offset are an image's own.
     """
 
     patterns: Sequence[Pattern]
@@ -37,8 +40,11 @@ class FittedManifolds:
     transformation: AbstractTransformation
     image_shape: tuple[int, int]
     error_paths: Sequence[np.ndarray] = ()
+    lighting: Lighting = PLAIN
 
-    def project(self, images: Any, effort: str | Effort) -> Projection:
+    def project(
+        self, images: Any, effort: str | Effort, sample_mask: np.ndarray | None = None
+    ) -> Projection:
         """Project images on every manifold: arrays of shape (N, M, ...)."""
         return project(
             list(self.patterns),
@@ -46,6 +52,9 @@ class FittedManifolds:
             self.transformation,
             image_shape=self.image_shape,
             effort=effort,
+            gain=self.lighting.gain,
+            offset=self.lighting.offset,
+            sample_mask=sample_mask,
         )
 
 
@@ -59,4 +68,5 @@ def fitted_manifolds(model: Any) -> FittedManifolds:
         patterns, labels = holder.patterns_, [str(label) for label in model.classes_]
         paths = [np.empty(0)] * len(labels)
     shape = (int(model.image_shape_[0]), int(model.image_shape_[1]))
-    return FittedManifolds(patterns, labels, holder.transformation_, shape, paths)
+    lighting = Lighting(bool(getattr(model, "gain", False)), bool(getattr(model, "offset", False)))
+    return FittedManifolds(patterns, labels, holder.transformation_, shape, paths, lighting)

@@ -73,7 +73,10 @@ class Levels:
             return reference._replace(error=error)
         if not isinstance(reference, np.ndarray):
             return reference
-        alone = coarsened(Observations.put(reference.reshape(1, -1), self.fine.grid))
+        lighting = self.fine.observations.lighting
+        alone = coarsened(
+            Observations.put(reference.reshape(1, -1), self.fine.grid, lighting=lighting)
+        )
         assert alone is not None  # as the other images are
         return alone.image(0)
 

@@ -7,6 +7,7 @@ of images can be added up. E itself, the squared distance, is in `distance`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -15,8 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.learning.distance import Distance
+from patternfold.learning.lighting import Fit
 from patternfold.learning.observations import Chunk
-from patternfold.model.atoms import AtomFamily, evaluate_field
+from patternfold.model.atoms import AtomFamily, evaluate, evaluate_field
 from patternfold.model.manifold import warped_pixels
 from patternfold.numerics.least_squares import Model, inverse_definite
 
@@ -52,13 +54,18 @@ def frozen_sums(
     y: Points,
     weighted: Points,
     weights: Points,
+    offset: Scalar = 0.0,
 ) -> FrozenSums:
-    """Sums of atoms over points of the pattern's frame that carry w·v and w."""
+    """Sums of atoms over points of the pattern's frame that carry w·v and w.
+
+    With ``offset``, 1/Σw, atoms count less their mean, which the images' offsets make up for.
+    """
     sizes = jnp.abs(weights)
 
     def sums(gamma: Float[Array, " s"]) -> FrozenSums:
         phi, columns = family.derivatives(gamma, x, y)
-        columns = jnp.stack(columns)
+        phi = phi - offset * (weights * phi).sum()
+        columns = jnp.stack([column - offset * (weights * column).sum() for column in columns])
         return FrozenSums(
             (weighted * phi).sum(),
             (weights * phi**2).sum(),
@@ -117,19 +124,19 @@ def tangent_model(
     ``base`` is the distance to p_{j-1}; w_i = u_i − U_λi(p_{j-1}) − c U_λi(φ_γ), and T_i are the
     tangents of the new pattern. Steps z* are shortened to `TANGENT_REACH`. Since z* minimises
     ‖w − T z‖, it counts as constant in the slope −½∂Ê; the matrix is that of Gauss-Newton with z
-    eliminated, weights taken by their size.
+    eliminated, weights taken by their size. What an image's own gain and offset make up for is
+    taken out of w, of T and of the derivatives alike.
     """
     family, x, y = base.transformation, base.x, base.y
     warped = warped_pixels(family, lam, x, y)
     value, base_x, base_y = jax.lax.optimization_barrier(evaluate_field(base.atoms, *warped))
     gamma, c = atom[0, :-1], atom[0, -1]
     phi, phi_x, phi_y = base.atoms.family.field(gamma, *warped)
-    roots = 1.0 if chunk.roots is None else chunk.roots
-    v = chunk.images - value
+    fit, scale = _light(chunk, base, gamma, c, value + c * phi)
     dx, dy = jax.vmap(family.derivatives, in_axes=(0, None, None))(lam, x, y)
-    along_x, along_y = roots * (base_x + c * phi_x), roots * (base_y + c * phi_y)
-    vectors = along_x[:, None] * dx + along_y[:, None] * dy
-    w = roots * (v - c * phi)
+    along_x, along_y = scale * (base_x + c * phi_x), scale * (base_y + c * phi_y)
+    vectors = fit.without(along_x[:, None] * dx + along_y[:, None] * dy)
+    w = fit.residual
     inverse = _inverse_of_gram(jnp.einsum("ikn,iln->ikl", vectors, vectors))
     z = _within_reach(jnp.einsum("ikl,iln,in->ik", inverse, vectors, w), family.parameters.width)
     # T z is the slope of the pattern along a field of displacements (X, Y).
@@ -139,11 +146,11 @@ def tangent_model(
         phi, phi_x, phi_y = base.atoms.family.field(gamma, *warped)
         return phi + phi_x * along[0] + phi_y * along[1]
 
-    new = displaced(gamma)
     slopes = jax.vmap(lambda direction: jax.jvp(displaced, (gamma,), (direction,))[1])
     by_gamma = slopes(jnp.eye(len(gamma), dtype=gamma.dtype))
-    e = roots * (v - base_x * along[0] - base_y * along[1] - c * new)
-    moved = roots * jnp.concatenate([c * by_gamma, new[None]])
+    e = w - jnp.einsum("ik,ikn->in", z, vectors)
+    moved = scale * jnp.concatenate([c * by_gamma, displaced(gamma)[None]])
+    moved = jnp.moveaxis(fit.without(jnp.moveaxis(moved, 0, 1)), 1, 0)
     weights, size = chunk.weights, jnp.abs(chunk.weights)
     slope = jnp.einsum("i,ain,in->a", weights, moved, e)
     across = jnp.einsum("ain,ikn->iak", moved, vectors)
@@ -151,6 +158,19 @@ def tangent_model(
         "i,iak,ikl,ibl->ab", size, across, inverse, across
     )
     return Model((weights * (e**2).sum(axis=1)).sum()[None], slope[None], matrix[None])
+
+
+def _light(
+    chunk: Chunk, base: Distance, gamma: Float[Array, " s"], c: Scalar, values: Batch
+) -> tuple[Fit, Batch]:
+    """The light of each image on U_λ(p_{j-1} + c φ_γ), and what multiplies that in it."""
+    if base.lighting.gain:
+        x, y = jnp.asarray(base.x), jnp.asarray(base.y)
+        own = evaluate(base.atoms, x, y) + c * base.atoms.family.value(gamma, x, y)
+        base = replace(base, reference=base.lighting.energies(own[None], None)[0])
+    fit = base.fit(chunk.images, chunk.roots, values)
+    scale = fit.scale(chunk.roots)
+    return fit, jnp.ones((1, 1), values.dtype) if scale is None else scale
 
 
 def _within_reach(z: Float[Array, "N d"], width: np.ndarray) -> Float[Array, "N d"]:

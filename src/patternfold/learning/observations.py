@@ -8,7 +8,7 @@ order of the chunks. Neither depends on how many devices there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from patternfold._validation import require_finite
+from patternfold.learning.lighting import PLAIN, Lighting
+from patternfold.learning.missing import without_missing
 from patternfold.model.grid import Grid
 from patternfold.numerics.chunks import padded_rows
 from patternfold.numerics.compilation import compiled
@@ -58,6 +59,7 @@ class Observations:
     weights: np.ndarray
     grid: Grid
     dtype: np.dtype
+    lighting: Lighting = PLAIN
 
     @classmethod
     def put(
@@ -68,6 +70,7 @@ class Observations:
         pixel_weights: np.ndarray | None = None,
         devices: Sequence[Any] | None = None,
         size: int | None = None,
+        lighting: Lighting = PLAIN,
     ) -> Observations:
         """Hand images (N, n), floats or small integers, over to the devices in turn.
 
@@ -90,7 +93,24 @@ class Observations:
             padded = [_filled(part, size) for part in parts]
             on_device = jax.device_put(padded, devices[k % len(devices)])
             chunks.append(Chunk(_as_float(on_device[0], dtype.name), *on_device[1:]))
-        return cls(tuple(chunks), tuple(counts), weights, grid, dtype)
+        return cls(tuple(chunks), tuple(counts), weights, grid, dtype, lighting)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        images: np.ndarray,
+        grid: Grid,
+        sample_mask: Any = None,
+        lighting: Lighting = PLAIN,
+    ) -> Observations:
+        """Put the images of a user on the devices: NaN and masked pixels count nothing."""
+        if sample_mask is None:
+            observations = cls.put(images, grid, lighting=lighting)
+            if observations.finite:
+                return observations
+        images, counted = without_missing(name, images, sample_mask)
+        return cls.put(images, grid, pixel_weights=counted, lighting=lighting)
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -153,7 +173,9 @@ class Observations:
         several = len(self.chunks) > 1
         if several:
             images, pixel_weights = self._fetch(index)
-            return Observations.put(images, self.grid, weights, pixel_weights, size=size)
+            return Observations.put(
+                images, self.grid, weights, pixel_weights, size=size, lighting=self.lighting
+            )
         chunk = self.chunks[0]
         size = size or min(padded_rows(max(1, len(index))), len(chunk.images))
         chunks, counts = [], []
@@ -163,7 +185,7 @@ class Observations:
             own[: len(some)] = weights[begin : begin + size]
             chunks.append(_take(chunk, _filled(some, size), own))
             counts.append(len(some))
-        return Observations(tuple(chunks), tuple(counts), weights, self.grid, self.dtype)
+        return replace(self, chunks=tuple(chunks), counts=tuple(counts), weights=weights)
 
     def _fetch(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Bring some images, and the weights of their pixels, back in the order asked for."""
@@ -184,7 +206,7 @@ class Observations:
         """Return these images and then others; none of them moves."""
         weights = np.append(self.weights, other.weights)
         chunks, counts = self.chunks + other.chunks, self.counts + other.counts
-        return Observations(chunks, counts, weights, self.grid, self.dtype)
+        return replace(self, chunks=chunks, counts=counts, weights=weights)
 
     def with_weights(self, weights: np.ndarray) -> Observations:
         """Return the same images with other weights."""
@@ -194,20 +216,18 @@ class Observations:
             own[:count] = weights[begin : begin + count]
             device = next(iter(chunk.images.devices()))
             chunks.append(Chunk(chunk.images, jax.device_put(own, device), chunk.roots))
-        return Observations(
-            tuple(chunks), self.counts, np.asarray(weights, np.float64), self.grid, self.dtype
-        )
+        return replace(self, chunks=tuple(chunks), weights=np.asarray(weights, np.float64))
 
     def at(self, pixels: np.ndarray) -> Observations:
         """Return the images at some of the pixels only; the grid stays that of all pixels."""
         chunks = tuple(_some_pixels(chunk, pixels) for chunk in self.chunks)
-        return Observations(chunks, self.counts, self.weights, self.grid, self.dtype)
+        return replace(self, chunks=chunks)
 
     @cached_property
     def squares(self) -> np.ndarray:
-        """‖u_i‖² with the pixels' weights, in float64."""
+        """‖u_i‖² with the pixels' weights, less what an offset makes up for, in float64."""
         with precision(self.dtype):  # also where results are stored, after learning
-            return self.map(_squares).astype(np.float64)
+            return self.map(partial(_squares, lighting=self.lighting)).astype(np.float64)
 
     @property
     def energy(self) -> float:
@@ -219,10 +239,10 @@ class Observations:
         k = int(np.searchsorted(self.starts, i, side="right")) - 1
         return np.asarray(self.chunks[k].images[i - self.starts[k]])
 
-    def require_finite(self, name: str, images: np.ndarray) -> None:
-        """Refuse NaN and infinity: told by the devices, which have the images at hand."""
-        if not all([bool(flag) for flag in [_finite(chunk) for chunk in self.chunks]]):
-            require_finite(name, images)
+    @property
+    def finite(self) -> bool:
+        """Whether all pixels are numbers: told by the devices, which have the images at hand."""
+        return all([bool(flag) for flag in [_finite(chunk) for chunk in self.chunks]])
 
 
 def chunk_size(n_images: int, bytes_per_image: int, platform: str) -> int:
@@ -261,9 +281,8 @@ def _some_pixels(chunk: Chunk, pixels: Any) -> Chunk:
 
 
 @compiled
-def _squares(chunk: Chunk) -> Float[Array, " B"]:
-    images = chunk.images if chunk.roots is None else chunk.images * chunk.roots
-    return (images**2).sum(axis=1)
+def _squares(chunk: Chunk, lighting: Lighting) -> Float[Array, " B"]:
+    return lighting.energies(chunk.images, chunk.roots)
 
 
 @compiled
@@ -272,24 +291,26 @@ def _finite(chunk: Chunk) -> Array:
 
 
 @compiled
-def _pixel_sums(chunk: Chunk, real: Array) -> Float[Array, " n"]:
-    return real @ chunk.images
+def _pixel_sums(chunk: Chunk, real: Array, lighting: Lighting) -> Float[Array, " n"]:
+    return real @ lighting.evened(chunk.images, chunk.roots)
 
 
 @compiled
-def _distances(chunk: Chunk, mean: Float[Array, " n"]) -> Float[Array, " B"]:
-    return jnp.sqrt(((chunk.images - mean[None]) ** 2).sum(axis=1))
+def _distances(chunk: Chunk, mean: Float[Array, " n"], lighting: Lighting) -> Float[Array, " B"]:
+    images = lighting.evened(chunk.images, chunk.roots)
+    return jnp.sqrt(((images - mean[None]) ** 2).sum(axis=1))
 
 
 def distances_to_mean(observations: Observations) -> np.ndarray:
-    """Distance of each image to the mean image."""
+    """Distance of each image to the mean image, in the same light."""
     real = [np.arange(len(c.images)) < n for c, n in _with_counts(observations)]
+    lighting = observations.lighting
     parts = [
-        _pixel_sums(chunk, rows.astype(observations.dtype))
+        _pixel_sums(chunk, rows.astype(observations.dtype), lighting)
         for chunk, rows in zip(observations.chunks, real, strict=True)
     ]
     mean = sum(np.asarray(part, np.float64) for part in parts) / max(1, len(observations))
-    stage = partial(_distances, mean=np.asarray(mean, observations.dtype))
+    stage = partial(_distances, mean=np.asarray(mean, observations.dtype), lighting=lighting)
     return observations.map(stage).astype(np.float64)
 
 

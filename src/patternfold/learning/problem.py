@@ -147,13 +147,20 @@ class Problem:
         """The distance to a pattern's manifold, at all pixels or those of a sampling."""
         atoms = make_atoms(pattern.coef, pattern.gamma, self.family, self.observations.dtype)
         places = self.whole if sampling is None else sampling
-        return Distance(atoms, self.transformation, *places.coordinates[0])
+        lighting = self.observations.lighting
+        return Distance(atoms, self.transformation, *places.coordinates[0], lighting)
 
     def equations(
         self, pattern: Pattern, lam: np.ndarray, sampling: Sampling, move: bool
     ) -> Equations:
         """Normal equations at a point."""
         return Equations(sampling, self.transformation, self.atom_box, pattern, lam, move)
+
+    def light(self, pattern: Pattern, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gain and offset of each image: 1 and 0 where they are not its own."""
+        stage = partial(_light, distance=self.distance(pattern))
+        gain, offset = self.observations.map(stage, lam.astype(self.observations.dtype, copy=False))
+        return gain, offset
 
     def squares(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
         """‖u_i − U_λi(p)‖² for each image."""
@@ -164,6 +171,12 @@ class Problem:
     def error(self, pattern: Pattern, lam: np.ndarray) -> float:
         """E at the given λ_i."""
         return float((self.weights * self.squares(pattern, lam)).sum())
+
+
+@compiled
+def _light(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> tuple[Array, Array]:
+    fit = distance.fit(chunk.images, chunk.roots, distance.values(lam))
+    return fit.gain, fit.offset
 
 
 @compiled

@@ -123,10 +123,18 @@ def _grow_on_some(
 
 
 def _tidied(problem: Problem, state: State) -> State:
-    """The same images from fewer atoms, if some are idle, in a frame that is fixed."""
+    """The same images from fewer atoms, if some are idle, in a frame and a light that are fixed."""
     pattern = drop_idle_atoms(problem, state.pattern, state.lam)
     pattern, lam = fix_frame(pattern, state.lam, problem.transformation)
-    return State(pattern, lam, state.error)
+    return State(in_mean_light(problem, pattern, lam), lam, state.error)
+
+
+def in_mean_light(problem: Problem, pattern: Pattern, lam: np.ndarray) -> Pattern:
+    """The pattern as bright as the images on average: gains can't tell how bright it is."""
+    if not problem.observations.lighting.gain or not pattern.n_atoms:
+        return pattern
+    mean = float(np.average(problem.light(pattern, lam)[0], weights=problem.weights))
+    return pattern.replace(pattern.coef * mean, pattern.gamma) if mean > 0 else pattern
 
 
 def _begin(
@@ -244,10 +252,7 @@ def reference_patterns(
     if isinstance(reference, np.ndarray):
         return [pattern_from_image(reference, problem, seed=settings.seed)]
     indices = reference_images(problem, reference, settings.n_starts)
-    return [
-        pattern_from_image(problem.observations.image(i), problem, seed=settings.seed)
-        for i in indices
-    ]
+    return [pattern_from_image(i, problem, seed=settings.seed) for i in indices]
 
 
 def reference_images(problem: Problem, reference: str | int, n_starts: int) -> list[int]:
@@ -265,17 +270,23 @@ def reference_images(problem: Problem, reference: str | int, n_starts: int) -> l
     return list(dict.fromkeys(wanted))[:n_starts]
 
 
-def pattern_from_image(image: np.ndarray, problem: Problem, seed: int = 0) -> Pattern:
-    """Approximate one image by a pattern in its own frame: the paper's Ψ."""
+def pattern_from_image(image: int | np.ndarray, problem: Problem, seed: int = 0) -> Pattern:
+    """Approximate an image, or that of an index, by a pattern in its own frame: the paper's Ψ."""
     identity = problem.transformation.parameters.put_inside(problem.transformation.identity)
     # In a chunk as large as the others, so that compiled code is shared.
-    size = len(problem.observations.chunks[0].images)
-    alone = replace(
-        problem, observations=Observations.put(image.reshape(1, -1), problem.grid, size=size)
-    )
-    start = State(problem.empty, identity[None].astype(image.dtype), alone.energy)
+    images = problem.observations
+    size = len(images.chunks[0].images)
+    if isinstance(image, np.ndarray):
+        alone = Observations.of(
+            "reference", image.reshape(1, -1), problem.grid, None, images.lighting
+        )
+        alone = alone.take(np.zeros(1, int), np.ones(1), size)
+    else:
+        alone = images.take(np.array([image]), np.ones(1), size)
+    alone = replace(problem, observations=alone)
+    start = State(problem.empty, identity[None].astype(images.dtype), alone.energy)
     settings = Settings(
-        min(REFERENCE_ATOMS, max(1, image.size // PIXELS_PER_ATOM)),
+        min(REFERENCE_ATOMS, max(1, problem.grid.n_pixels // PIXELS_PER_ATOM)),
         tangent_refinement=False,
         projection="fixed",
         settle=False,

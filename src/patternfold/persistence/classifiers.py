@@ -12,6 +12,7 @@ from patternfold._validation import lookup
 from patternfold.estimators import JPATS, AlignedViews, AlignedViewsClassifier
 from patternfold.estimators.aligned_views import FEATURES
 from patternfold.estimators.kernel_machine import KernelMachine, as_kernel_machine
+from patternfold.estimators.options import lighting_of
 from patternfold.model.pattern import Pattern
 from patternfold.persistence.components import (
     build_pattern,
@@ -121,7 +122,8 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     reason = take({"stop_reason": "not known"} | description, "stop_reason", str)
     shared["stop_reason_"] = reason
     classes, patterns = shared["classes_"], shared.pop("patterns_")
-    vars(views).update(shared | {"patterns_": patterns, "image_shape": shared["image_shape_"]})
+    remembered = {"patterns_": patterns, "image_shape": shared["image_shape_"]}
+    vars(views).update(shared | remembered | {"lighting_": lighting_of(model)})
     machine = _build_machine(description, arrays, classes)
     if machine.support_vectors_.shape[1] != views._n_features_out:
         raise ValueError(f"the array 'support_vectors' has shape {machine.support_vectors_.shape}")

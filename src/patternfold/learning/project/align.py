@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import ndimage
 
-from patternfold._validation import as_images, as_parameters, lookup
+from patternfold._validation import as_images, as_parameters, lookup, require_finite
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import AbstractTransformation, as_transformation
@@ -99,7 +99,8 @@ def _resample(
         return np.empty((0, *shape), dtype)
     with precision(dtype):
         observations = Observations.put(rows.astype(dtype, copy=False), grid)
-        observations.require_finite("images", rows)
+        if not observations.finite:
+            require_finite("images", rows)
         stage = partial(
             _sampled if order == 1 else _places, family=family, grid=grid, inverse=inverse
         )

@@ -16,27 +16,32 @@ def in_range(
 ) -> tuple[Found, np.ndarray]:
     """Find λ in the unit of the patterns; return what was found, and distances in the user's unit.
 
-    ``find`` takes images in the unit of the patterns, and which ones they are.
+    So are gains, offsets and the squared distance of the second best. ``find`` takes images in the
+    unit of the patterns, and which ones they are.
     """
+    exponents = np.full((len(rows), 1), amplitude.exponent)
     with np.errstate(over="ignore"):
         found = find(amplitude.lowered(rows), slice(None))
-        distances = amplitude.raised(np.sqrt(found.square))
     bright = np.flatnonzero(~np.isfinite(found.square).all(axis=1))
-    if not len(bright):
-        return found, distances
-    found = Found(*(np.array(part) for part in found))
-    images, exponents = _dimmed(rows[bright])
-    for whole, new in zip(found, find(images, bright), strict=True):
-        whole[bright] = new
+    if len(bright):
+        found = Found(*(np.array(part) for part in found))
+        images, exponents[bright, 0] = _dimmed(rows[bright])
+        for whole, new in zip(found, find(images, bright), strict=True):
+            whole[bright] = new
     with np.errstate(over="ignore"):
-        distances[bright] = np.ldexp(np.sqrt(found.square[bright]), exponents[:, None])
+        distances = np.ldexp(np.sqrt(found.square), exponents)
+        lit = found._replace(
+            gain=np.ldexp(found.gain, exponents - amplitude.exponent),
+            offset=np.ldexp(found.offset, exponents),
+            second_square=np.ldexp(found.second_square, 2 * exponents),
+        )
     _require_finite(distances, rows.dtype)
-    return found, distances
+    return lit, distances
 
 
 def _dimmed(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Images divided by powers of two, still so bright that the pattern is below their rounding."""
-    exponents = np.frexp(np.abs(rows).max(axis=1))[1] - (np.finfo(rows.dtype).nmant + 8)
+    exponents = np.frexp(np.nanmax(np.abs(rows), axis=1))[1] - (np.finfo(rows.dtype).nmant + 8)
     return np.ldexp(rows, -exponents[:, None]), exponents
 
 

@@ -67,4 +67,4 @@ def line_search(
     status = jnp.where(step < _LAST_STEP, CONVERGED, UNFINISHED).astype(jnp.int8)
     two = (n_images, n_patterns)
     lam = box.put_inside(lam).reshape(*two, -1)
-    return Found(lam, cost.reshape(two), status.reshape(two), jnp.zeros(two, lam.dtype))
+    return Found.undescribed(lam, cost.reshape(two), status.reshape(two))

@@ -16,7 +16,6 @@ from patternfold.learning.project.bank import make_bank
 from patternfold.learning.project.line_search import line_search
 from patternfold.learning.project.search import EMPTY, Found, Scope, search
 from patternfold.model.atoms import Atoms, stack_atoms
-from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 
@@ -92,10 +91,12 @@ def locate(
 
 
 def distance_to(
-    atoms: Atoms, transformation: AbstractTransformation, grid: Grid, dtype: np.dtype
+    atoms: Atoms, transformation: AbstractTransformation, observations: Observations
 ) -> Distance:
     """The distance on all pixels."""
-    return Distance(atoms, transformation, grid.x.astype(dtype), grid.y.astype(dtype))
+    grid, dtype = observations.grid, observations.dtype
+    x, y = grid.x.astype(dtype), grid.y.astype(dtype)
+    return Distance(atoms, transformation, x, y, observations.lighting)
 
 
 def locate_by_lines(
@@ -109,8 +110,8 @@ def locate_by_lines(
     atoms = stack_atoms(patterns, observations.dtype)
     bank = None
     if start is None:
-        bank = make_bank(atoms, transformation, observations.grid, effort)
-    distance = distance_to(atoms, transformation, observations.grid, observations.dtype)
+        bank = make_bank(atoms, transformation, observations.grid, effort, observations.lighting)
+    distance = distance_to(atoms, transformation, observations)
     stage = partial(line_search, bank=bank, distance=distance, max_iter=effort.max_iter)
     found = observations.map(stage, start)
     return _with_empty(observations, patterns, transformation, found)
@@ -129,10 +130,11 @@ def _locate_once(
 ) -> Found:
     grid, dtype = observations.grid, observations.dtype
     atoms = stack_atoms(patterns, dtype)
+    where = (atoms, transformation, grid, effort, observations.lighting)
     stage = partial(
         search,
-        bank=make_bank(atoms, transformation, grid, effort) if with_bank else None,
-        distance=distance_to(atoms, transformation, grid, dtype),
+        bank=make_bank(*where) if with_bank else None,
+        distance=distance_to(atoms, transformation, observations),
         scope=Scope(
             np.asarray(everywhere), np.asarray(start is not None), np.asarray(steps, np.int32)
         ),

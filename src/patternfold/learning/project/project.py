@@ -11,6 +11,8 @@ import numpy as np
 from patternfold._validation import as_images, as_parameters, unknown_name
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
+from patternfold.learning.lighting import Lighting
+from patternfold.learning.missing import as_mask
 from patternfold.learning.observations import Observations
 from patternfold.learning.project.brightness import in_range
 from patternfold.learning.project.locate import locate, locate_by_lines
@@ -54,12 +56,23 @@ class Projection:
         How each search ended; `STATUS` explains the words.
     names : tuple of str
         Parameter names.
+    gain, offset : arrays of shape (N,) or (N, M)
+        g and b of each image, u ≈ g·U_λ*(p) + b; 1 and 0 where they are not its own.
+    second : array of shape (N, d) or (N, M, d)
+        The best other pose that the search came upon at nearly the same distance, NaN where it
+        came upon none.
+    second_distances : array of shape (N,) or (N, M)
+        ‖u − U_λ(p)‖ there, infinite where there is none.
     """
 
     parameters: np.ndarray
     distances: np.ndarray
     status: np.ndarray
     names: tuple[str, ...]
+    gain: np.ndarray
+    offset: np.ndarray
+    second: np.ndarray
+    second_distances: np.ndarray
 
     def __repr__(self) -> str:
         """Summarise the outcome."""
@@ -79,6 +92,9 @@ def project(
     effort: str | Effort = "normal",
     n_candidates: int | None = None,
     max_iter: int | None = None,
+    gain: bool = False,
+    offset: bool = False,
+    sample_mask: Any = None,
 ) -> Projection:
     """Find the point of the manifold M(p) that is nearest to each image.
 
@@ -109,11 +125,16 @@ def project(
         ``start``, by default none.
     max_iter : int, optional
         Most steps of the local search on all pixels, in place of the effort's.
+    gain, offset : bool
+        Whether an image has a gain g ≥ 0 and an offset b of its own: the distance is then that of
+        u to g·U_λ(p) + b at the best ones, whatever the image's contrast and background.
+    sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
+        True where a pixel counts. Pixels that are NaN never count.
 
     Returns
     -------
     Projection
-        With ``parameters``, ``distances`` and ``status``.
+        With ``parameters``, ``distances``, ``status`` and more.
 
     Examples
     --------
@@ -137,18 +158,23 @@ def project(
     amplitude = Amplitude.of_patterns(patterns)
     lowered = [amplitude.lowered_pattern(p) for p in patterns]
 
+    mask = None if sample_mask is None else as_mask(sample_mask, rows.shape)
+    lighting = Lighting(bool(gain), bool(offset))
+
     def find(images: np.ndarray, some: Any) -> Found:
-        observations = Observations.put(images, Grid(*shape))
-        observations.require_finite("images", rows)
+        own = None if mask is None else mask[some]
+        observations = Observations.of("images", images, Grid(*shape), own, lighting)
         start = None if starts is None else starts[some]
         return _find(observations, lowered, family, method, how, start, bool(n_candidates))
 
     with precision(rows.dtype):
         found, distances = in_range(find, rows, amplitude)
-    parameters, status = found.lam, _WORDS[found.status]
+    seconds = np.sqrt(found.second_square)
+    parts = (found.lam, distances, _WORDS[found.status])
+    more = (found.gain, found.offset, found.second, seconds)
     if isinstance(pattern, Pattern):
-        parameters, distances, status = parameters[:, 0], distances[:, 0], status[:, 0]
-    return Projection(parameters, distances, status, family.parameters.names)
+        parts, more = ([part[:, 0] for part in some] for some in (parts, more))
+    return Projection(*parts, family.parameters.names, *more)
 
 
 def _find(

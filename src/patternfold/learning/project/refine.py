@@ -8,6 +8,7 @@ four steps; what is not done then has a large residual, and goes on with the ful
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -60,7 +61,7 @@ def make_rows(starts: Float[Array, "B M R d"], wanted: Bool[Array, "B M R"]) -> 
 
 def single(distance: Distance) -> Distance:
     """The distance to the only pattern, its atoms without their leading axis."""
-    return Distance(distance.atoms.of(0), distance.transformation, distance.x, distance.y)
+    return replace(distance, atoms=distance.atoms.of(0))
 
 
 def refine(
@@ -76,7 +77,7 @@ def refine(
     ``newton`` says whether second derivatives are compiled in: ``newton_steps`` more steps are then
     taken with them by the rows that are not done.
     """
-    box = distance.transformation.parameters
+    box, distance = distance.transformation.parameters, distance.with_reference()
     dtype = rows.lam.dtype
     # Rounding of the cost itself is no progress to wait for.
     rounding = 10 * float(jnp.finfo(dtype).eps) ** 1.5 * pixels.energies

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -43,14 +44,27 @@ SCORED = {"cpu": 2**24, "gpu": 2**29, "tpu": 2**29}
 class Found(NamedTuple):
     """λ*, the squared distance, how the search ended, and the misfit, by image and pattern.
 
-    The misfit is the share of the image's energy that is left over, white noise not counted.
-    Arrays of JAX inside a stage, of NumPy outside.
+    The misfit is the share of the image's energy that is left over, white noise not counted. Gain
+    and offset are those of the image at λ*. ``second`` is the best end elsewhere, no number where
+    there is none, and ``second_square`` its squared distance. Arrays of JAX inside a stage, of
+    NumPy outside.
     """
 
     lam: Float[Any, "B M d"]
     square: Float[Any, "B M"]
     status: Int[Any, "B M"]
     misfit: Float[Any, "B M"]
+    gain: Float[Any, "B M"]
+    offset: Float[Any, "B M"]
+    second: Float[Any, "B M d"]
+    second_square: Float[Any, "B M"]
+
+    @classmethod
+    def undescribed(cls, lam: Array, square: Array, status: Array) -> Found:
+        """Return ends of which no more is known."""
+        none = jnp.zeros_like(square)
+        nowhere = (jnp.full_like(lam, jnp.nan), jnp.full_like(square, jnp.inf))
+        return cls(lam, square, status, none, none + 1, none, *nowhere)
 
 
 class Scope(NamedTuple):
@@ -79,10 +93,10 @@ def search(
 
     Without a bank the search is local. Flags, not shapes, say what is searched: the same compiled
     code serves a global search, one that also knows λ, and a local one. λ that is no number is not
-    known. Unless asked to ``describe`` its ends, the search leaves out how it ended and the misfit.
+    known. Unless asked to ``describe`` its ends, the search tells λ and the distance alone.
     """
     starts, wanted = _finalists(chunk, start, bank, distance, scope, effort, grid)
-    pixels = _pixels(chunk.images, chunk.roots)
+    pixels = _pixels(distance, chunk.images, chunk.roots)
     rows = make_rows(starts, wanted)
     own = distance if starts.shape[1] > 1 else single(distance)
     steps = jnp.minimum(scope.steps, effort.max_iter)
@@ -140,11 +154,11 @@ def _middle(
     """Improve the rivals on part of the pixels; return the better ends."""
     index = np.arange(grid.n_pixels).reshape(grid.shape)
     some = index[stride // 2 :: stride, stride // 2 :: stride].ravel()
-    part = Distance(distance.atoms, distance.transformation, distance.x[some], distance.y[some])
+    part = replace(distance, x=distance.x[some], y=distance.y[some])
     own = part if rivals[0].shape[1] > 1 else single(part)
     roots = None if chunk.roots is None else chunk.roots[:, some]
     ends = refine(
-        own, _pixels(chunk.images[:, some], roots), make_rows(*rivals), effort.middle_steps
+        own, _pixels(own, chunk.images[:, some], roots), make_rows(*rivals), effort.middle_steps
     )
     shape = rivals[1].shape
     return _best_apart(
@@ -179,7 +193,7 @@ def _rivals(
         return candidates, jnp.broadcast_to(
             (chunk.weights != 0)[:, None, None], candidates.shape[:3]
         )
-    pixels = _pixels(pooled, roots)
+    pixels = _pixels(bank.coarse, pooled, roots)
     coarse = bank.coarse if n_patterns > 1 else single(bank.coarse)
     wanted = jnp.broadcast_to((chunk.weights != 0)[:, None, None], candidates.shape[:3])
     ends = refine(coarse, pixels, make_rows(candidates, wanted), effort.coarse_steps)
@@ -200,21 +214,27 @@ def _best_apart(
     count: int,
 ) -> tuple[Float[Array, "B M R d"], Bool[Array, "B M R"]]:
     """Keep each image's best end, and others elsewhere that cost little more."""
-    width = jnp.asarray(box.width, lam.dtype).reshape(1, 1, 1, -1)
-    periodic = jnp.asarray(box.periodic).reshape(1, 1, 1, -1)
     most = limit[0] * cost.min(axis=2) + limit[1]
 
     def pick(open_cost: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         best = open_cost.argmin(axis=2)[..., None]
         least = jnp.take_along_axis(open_cost, best, axis=2)[..., 0]
         own = jnp.take_along_axis(lam, best[..., None], axis=2)
-        gap = jnp.abs(lam - own) / width
-        gap = jnp.where(periodic, jnp.minimum(gap, 1 - gap), gap).max(axis=3)
-        closed = jnp.where(gap <= SAME_POSE, jnp.inf, open_cost)
+        closed = jnp.where(_same_pose(box, lam, own), jnp.inf, open_cost)
         return closed, (own[:, :, 0], jnp.isfinite(least) & (least <= most))
 
     _, (picked, wanted) = jax.lax.scan(pick, cost, length=min(count, cost.shape[2]))
     return jnp.moveaxis(picked, 0, 2), jnp.moveaxis(wanted, 0, 2)
+
+
+def _same_pose(
+    box: Box, lam: Float[Array, "B M C d"], other: Float[Array, "B M #C d"]
+) -> Bool[Array, "B M C"]:
+    """Tell points that are within `SAME_POSE` of others."""
+    width = jnp.asarray(box.width, lam.dtype).reshape(1, 1, 1, -1)
+    periodic = jnp.asarray(box.periodic).reshape(1, 1, 1, -1)
+    gap = jnp.abs(lam - other) / width
+    return jnp.where(periodic, jnp.minimum(gap, 1 - gap), gap).max(axis=3) <= SAME_POSE
 
 
 def _best(
@@ -234,15 +254,39 @@ def _best(
     box = distance.transformation.parameters
     lam = box.put_inside(best_ends.lam)
     which = None if rows.pattern is None else rows.pattern[place]
-    square = jnp.maximum(best_ends.cost, 0)
-    status, misfit = jnp.full(len(lam), UNFINISHED, jnp.int8), jnp.zeros_like(square)
-    if describe:
-        status = _status(box, best_ends, (chunk.images != 0).any(axis=1)[rows.image[place]])
-        misfit = _misfit(distance, chunk, grid, rows.image[place], lam, which)
-    two = (n_images, n_patterns)
-    return Found(
-        lam.reshape(*two, -1), square.reshape(two), status.reshape(two), misfit.reshape(two)
+    two, square = (n_images, n_patterns), jnp.maximum(best_ends.cost, 0)
+    unknown = jnp.full(two, UNFINISHED, jnp.int8)
+    found = Found.undescribed(lam.reshape(*two, -1), square.reshape(two), unknown)
+    if not describe:
+        return found
+    image = rows.image[place]
+    images, roots = chunk.images[image], None if chunk.roots is None else chunk.roots[image]
+    fit = distance.fit(images, roots, distance.values(lam, which), which)
+    seen = distance.lighting.seen(images, roots)
+    misfit = _misfit(fit.residual, distance.lighting.energies(images, roots), grid)
+    second = _second(box, found.lam, ends.lam.reshape(*shape, -1), ends.cost.reshape(shape))
+    return found._replace(
+        status=_status(box, best_ends, seen).reshape(two),
+        misfit=misfit.reshape(two),
+        gain=fit.gain.reshape(two),
+        offset=fit.offset.reshape(two),
+        second=second[0],
+        second_square=second[1],
     )
+
+
+def _second(
+    box: Box,
+    best: Float[Array, "B M d"],
+    lam: Float[Array, "B M F d"],
+    cost: Float[Array, "B M F"],
+) -> tuple[Float[Array, "B M d"], Float[Array, "B M"]]:
+    """The best end that is another pose than the best of all, and its cost."""
+    elsewhere = jnp.where(_same_pose(box, lam, best[:, :, None]), jnp.inf, cost)
+    index = elsewhere.argmin(axis=2)[..., None]
+    least = jnp.take_along_axis(elsewhere, index, axis=2)[..., 0]
+    second = jnp.take_along_axis(box.put_inside(lam), index[..., None], axis=2)[:, :, 0]
+    return jnp.where(jnp.isfinite(least)[..., None], second, jnp.nan), least
 
 
 def _status(box: Box, ends: Ends, seen: Bool[Array, " R"]) -> Array:
@@ -264,23 +308,17 @@ def _status(box: Box, ends: Ends, seen: Bool[Array, " R"]) -> Array:
 
 
 def _misfit(
-    distance: Distance, chunk: Chunk, grid: Grid, image: Array, lam: Array, which: Array | None
+    residuals: Float[Array, "R n"], energy: Float[Array, " R"], grid: Grid
 ) -> Float[Array, " R"]:
     """Share of each image's energy that is left over at λ, white noise not counted.
 
     Products of neighbouring pixels, which noise leaves near 0 on average, stand for the squares.
     """
-    images = chunk.images[image]
-    w = images - distance.values(lam, which)
-    if chunk.roots is not None:
-        w, images = w * chunk.roots[image], images * chunk.roots[image]
-    w = w.reshape(-1, *grid.shape)
+    w = residuals.reshape(-1, *grid.shape)
     across = (w[:, :, 1:] * w[:, :, :-1]).sum(axis=(1, 2))
     down = (w[:, 1:] * w[:, :-1]).sum(axis=(1, 2))
-    energy = (images**2).sum(axis=1)
     return (across + down) / 2 / jnp.maximum(energy, jnp.finfo(w.dtype).tiny)
 
 
-def _pixels(images: Array, roots: Array | None) -> Pixels:
-    weighted = images if roots is None else images * roots
-    return Pixels(images, roots, (weighted**2).sum(axis=1))
+def _pixels(distance: Distance, images: Array, roots: Array | None) -> Pixels:
+    return Pixels(images, roots, distance.lighting.energies(images, roots))

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import linalg
 
+from patternfold.learning.distance import Distance
 from patternfold.learning.observations import Chunk, Observations
-from patternfold.model.atoms import AtomFamily, pad_atoms, padded_size
+from patternfold.model.atoms import make_atoms
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.compilation import compiled
@@ -24,24 +25,17 @@ def correct_coefficients(
     observations: Observations,
     transformation: AbstractTransformation,
 ) -> tuple[Pattern, float]:
-    """Solve for all coefficients with atoms and λ as they are: linear least squares."""
-    dtype, n_atoms = observations.dtype, pattern.n_atoms
-    gamma = pad_atoms(pattern.coef, pattern.gamma, padded_size(n_atoms))[1].astype(dtype)
-    grid = observations.grid
-    stage = partial(
-        _atom_products,
-        family=pattern.family,
-        gamma=gamma,
-        transformation=transformation,
-        x=grid.x.astype(dtype),
-        y=grid.y.astype(dtype),
-    )
-    gram, along = observations.total(stage, lam.astype(dtype))
+    """Solve for all coefficients with atoms, λ and the images' light as they are."""
+    dtype, n_atoms, grid = observations.dtype, pattern.n_atoms, observations.grid
+    atoms = make_atoms(pattern.coef, pattern.gamma, pattern.family, dtype)
+    places = grid.x.astype(dtype), grid.y.astype(dtype)
+    distance = Distance(atoms, transformation, *places, observations.lighting)
+    stage = partial(_atom_products, distance=distance)
+    gram, along, energy = observations.total(stage, lam.astype(dtype))
     matrix, right = gram[:n_atoms, :n_atoms], along[:n_atoms]
-    energy = observations.energy
 
     def cost(coef: np.ndarray) -> float:
-        return max(0.0, energy - 2 * float(coef @ right) + float(coef @ matrix @ coef))
+        return max(0.0, float(energy) - 2 * float(coef @ right) + float(coef @ matrix @ coef))
 
     ridge = 1e-7 * np.trace(matrix) / max(1, n_atoms) * np.eye(n_atoms)
     coef = linalg.solve(matrix + ridge, right, assume_a="sym")
@@ -51,25 +45,30 @@ def correct_coefficients(
 
 @compiled
 def _atom_products(
-    chunk: Chunk,
-    lam: Float[Array, "B d"],
-    family: AtomFamily,
-    gamma: Float[Array, "K s"],
-    transformation: AbstractTransformation,
-    x: Float[Array, " n"],
-    y: Float[Array, " n"],
-) -> tuple[Float[Array, "K K"], Float[Array, " K"]]:
-    """Σ w_i⟨U_λi(φ_j), U_λi(φ_k)⟩ and Σ w_i⟨U_λi(φ_j), u_i⟩, image by image."""
+    chunk: Chunk, lam: Float[Array, "B d"], distance: Distance
+) -> tuple[Float[Array, "K K"], Float[Array, " K"], Float[Array, ""]]:
+    """Σ w_i⟨U_λi(φ_j), U_λi(φ_k)⟩, Σ w_i⟨U_λi(φ_j), u_i⟩ and Σ w_i‖u_i‖², image by image.
 
-    def add(total: tuple[Array, Array], row: tuple[Any, ...]) -> tuple[tuple[Array, Array], None]:
-        image, weight, root, lam = row
-        warped = transformation.coordinates(lam, x, y)
+    In the light of each image: atoms times its gain, and images less its offset.
+    """
+    transformation, family, gamma = (
+        distance.transformation,
+        distance.atoms.family,
+        distance.atoms.gamma,
+    )
+    fit = distance.fit(chunk.images, chunk.roots, distance.values(lam))
+    scale = fit.scale(chunk.roots)
+    images = chunk.images - fit.offset[:, None]
+    images = images if chunk.roots is None else images * chunk.roots
+
+    def add(total: Any, row: tuple[Any, ...]) -> tuple[Any, None]:
+        image, weight, scale, lam = row
+        warped = transformation.coordinates(lam, distance.x, distance.y)
         phi = jax.vmap(family.value, in_axes=(0, None, None))(gamma, *warped)
-        if root is not None:
-            phi, image = phi * root[None], image * root
-        return (total[0] + weight * (phi @ phi.T), total[1] + weight * (phi @ image)), None
+        phi = phi if scale is None else phi * scale[None]
+        sums = phi @ phi.T, phi @ image, image @ image
+        return tuple(t + weight * part for t, part in zip(total, sums, strict=True)), None
 
     k = len(gamma)
-    zero = (jnp.zeros((k, k), lam.dtype), jnp.zeros(k, lam.dtype))
-    rows = (chunk.images, chunk.weights, chunk.roots, lam)
-    return jax.lax.scan(add, zero, rows)[0]
+    zero: Any = tuple(jnp.zeros(shape, lam.dtype) for shape in ((k, k), (k,), ()))
+    return jax.lax.scan(add, zero, (images, chunk.weights, scale, lam))[0]

@@ -148,12 +148,17 @@ class Equations:
         )
         parts = [
             [
-                _assemble(chunk, lam, atoms, self.transformation, *places)
+                _assemble(chunk, lam, distance)
                 for chunk, lam in zip(part.chunks, self._rows, strict=True)
             ]
-            for part, places in zip(self.sampling.parts, self.sampling.coordinates, strict=True)
+            for part, distance in zip(self.sampling.parts, self._distances(atoms), strict=True)
         ]
         return [reduce(_added, same) for same in zip(*parts, strict=True)]
+
+    def _distances(self, atoms: Atoms) -> list[Distance]:
+        """The distance on the pixels of each part."""
+        lighting, places = self._images.lighting, self.sampling.coordinates
+        return [Distance(atoms, self.transformation, x, y, lighting) for x, y in places]
 
     @property
     def _order(self) -> np.ndarray:
@@ -201,8 +206,8 @@ class Equations:
             box = self.transformation.parameters
             lam = [_moved(a, rows, inverse, padded, box) for a, rows, inverse in pairs]
         costs = [
-            _cost(chunk, rows, Distance(atoms, self.transformation, *places))
-            for part, places in zip(self.sampling.parts, self.sampling.coordinates, strict=True)
+            _cost(chunk, rows, distance)
+            for part, distance in zip(self.sampling.parts, self._distances(atoms), strict=True)
             for chunk, rows in zip(part.chunks, lam, strict=True)
         ]
         costs, lam = jax.device_get((costs, lam if self.move_lam else []))
@@ -242,16 +247,10 @@ def correct_all(
 
 
 @compiled
-def _assemble(
-    chunk: Chunk,
-    lam: Float[Array, "B d"],
-    atoms: Atoms,
-    transformation: AbstractTransformation,
-    x: Float[Array, " n"],
-    y: Float[Array, " n"],
-) -> Assembled:
+def _assemble(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Assembled:
     """Normal equations of a chunk, some images at a time."""
     n_images, n_pixels = chunk.images.shape
+    atoms, distance = distance.atoms, distance.with_reference()
     size = atoms.gamma.shape[1] + 1
     per_image = len(atoms.coef) * size * n_pixels * chunk.images.dtype.itemsize
     most = max(1, DERIVATIVE_BYTES.get(jax.default_backend(), 2**23) // per_image)
@@ -260,7 +259,7 @@ def _assemble(
         at_once //= 2
 
     def add(total: Array, part: tuple[Chunk, Array]) -> tuple[Array, tuple[Array, Array]]:
-        products, cross, own = _products(part[0], part[1], atoms, transformation, x, y)
+        products, cross, own = _products(*part, distance)
         return total + products, (cross, own)
 
     split = jax.tree.map(
@@ -274,21 +273,19 @@ def _assemble(
 
 
 def _products(
-    chunk: Chunk,
-    lam: Float[Array, "B d"],
-    atoms: Atoms,
-    transformation: AbstractTransformation,
-    x: Float[Array, " n"],
-    y: Float[Array, " n"],
+    chunk: Chunk, lam: Float[Array, "B d"], distance: Distance
 ) -> tuple[Float[Array, "m m"], Float[Array, "B m e"], Float[Array, "B e e"]]:
     """Inner products of the images' derivatives by atoms and by λ, and of the residuals.
 
-    All are multiplied by √|w|: weights of either sign are told apart where sums are used.
+    All are multiplied by √|w|: weights of either sign are told apart where sums are used. What an
+    image's own gain and offset make up for is taken out of them.
     """
+    atoms, transformation, x, y = distance.atoms, distance.transformation, distance.x, distance.y
     warped = warped_pixels(transformation, lam, x, y)
-    root = jnp.sqrt(jnp.abs(chunk.weights))[:, None]
-    if chunk.roots is not None:
-        root = root * chunk.roots
+    value, along_x, along_y = evaluate_field(atoms, *warped)
+    fit = distance.fit(chunk.images, chunk.roots, value)
+    weight, scale = jnp.sqrt(jnp.abs(chunk.weights))[:, None], fit.scale(chunk.roots)
+    root = weight if scale is None else weight * scale
 
     def by_parameter(c: Any, g: Any) -> list[Float[Array, "B n"]]:
         phi, by_gamma = atoms.family.derivatives(g, *warped)
@@ -298,9 +295,11 @@ def _products(
     # concatenation they take ten times as long on a CPU.
     columns = jax.lax.optimization_barrier(jax.vmap(by_parameter)(atoms.coef, atoms.gamma))
     of_atoms = jax.lax.optimization_barrier(jnp.concatenate(columns))
-    value, along_x, along_y = evaluate_field(atoms, *warped)
     vectors = tangent_vectors(transformation, lam, x, y, root * along_x, root * along_y)
-    own = jnp.concatenate([vectors, (root * (chunk.images - value))[:, None]], axis=1)
+    if distance.lighting:
+        vectors = fit.without(vectors)
+        of_atoms = jnp.moveaxis(fit.without(jnp.moveaxis(of_atoms, 0, 1)), 1, 0)
+    own = jnp.concatenate([vectors, (weight * fit.residual)[:, None]], axis=1)
     flat = of_atoms.reshape(len(of_atoms), -1)
     return (
         flat @ flat.T,

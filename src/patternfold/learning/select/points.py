@@ -16,11 +16,13 @@ from patternfold.numerics.compilation import compiled
 
 
 class Points(NamedTuple):
-    """Weighted values scattered in the pattern's frame, all of shape (P,).
+    """Weighted values scattered in the pattern's frame, all of shape (P,) but for two numbers.
 
     ``weighted`` holds w·v and ``weights`` w: sums of these are all that Ẽ needs, and both may
     be gathered in cells. ``sizes`` holds ``|w|``, which tells where weights of both signs cancel.
     ``max_coef`` is C, the bound of ``|c|`` in Ẽ; with signed weights it must be finite.
+    ``offset`` is 1/Σw where images have offsets of their own, else 0: an atom then counts less its
+    mean over all pixels, as if all images had one offset.
     """
 
     x: np.ndarray
@@ -29,6 +31,7 @@ class Points(NamedTuple):
     weights: np.ndarray
     sizes: np.ndarray
     max_coef: float = np.inf
+    offset: float = 0.0
 
 
 def pull_back(observations: Observations, lam: np.ndarray, distance: Distance) -> Points:
@@ -55,18 +58,25 @@ def gather(
     axis = (np.arange(side) - (side - 1) / 2) * cell
     x, y = np.tile(axis, side).astype(dtype), np.repeat(axis, side).astype(dtype)
     weighted, weights, sizes = (np.asarray(a, dtype) for a in sums)
-    return Points(x, y, weighted, weights, sizes)
+    centred = distance.lighting.offset and (weights >= 0).all() and weights.any()
+    offset = 1 / float(weights.sum()) if centred else 0.0
+    return Points(x, y, weighted, weights, sizes, offset=offset)
 
 
 def residual_points(
     chunk: Chunk, lam: Float[Array, "B d"], distance: Distance
 ) -> tuple[Array, Array, Array, Array]:
-    """Place, w·v and w of every pixel of a chunk, shape (B, n) each."""
+    """Place, w·v and w of every pixel of a chunk, shape (B, n) each.
+
+    An image in a light of its own, g and b, is (u − b)/g with the weight w g².
+    """
     x, y = warped_pixels(distance.transformation, lam, distance.x, distance.y)
+    fit = distance.fit(chunk.images, chunk.roots, distance.values(lam))
+    scale = fit.scale(chunk.roots)
     weights = jnp.broadcast_to(chunk.weights[:, None], chunk.images.shape)
-    if chunk.roots is not None:
-        weights = weights * chunk.roots**2
-    return x, y, weights * (chunk.images - distance.values(lam)), weights
+    if scale is None:
+        return x, y, weights * fit.residual, weights
+    return x, y, weights * scale * fit.residual, weights * scale**2
 
 
 @compiled

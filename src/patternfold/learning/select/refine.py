@@ -43,10 +43,13 @@ def refine_frozen(
 def _climb(
     gamma: Float[Array, "S s"], points: Points, family: AtomFamily, box: Box, max_iter: Array
 ) -> tuple[Array, Array, Array]:
-    places = tuple(jnp.asarray(part) for part in points[:4])
+    x, y, weighted, weights = (jnp.asarray(part) for part in points[:4])
+
+    offset = jnp.asarray(points.offset, gamma.dtype)
 
     def model_at(gamma: Float[Array, "S s"]) -> Model:
-        model, coef = frozen_model(frozen_sums(family, gamma, *places), points.max_coef)
+        sums = frozen_sums(family, gamma, x, y, weighted, weights, offset)
+        model, coef = frozen_model(sums, points.max_coef)
         return model._replace(known=coef)
 
     end = minimise(model_at, gamma, box, max_iter)

@@ -66,9 +66,9 @@ def search_atoms(
         return _search_samples(points, family, n_candidates, rng)
     box = dictionary.parameters
     i, j = (box.index(name) for name in dictionary.positions)
-    signed = bool((points.weights < 0).any())
-    sums, spectra = points[2:5], (shapes.phi, shapes.phi_squared)
-    gain, best_shape = jax.device_get(_gains(sums, points.max_coef, *spectra, signed))
+    signed, centred = bool((points.weights < 0).any()), points.offset > 0
+    sums, spectra = (*points[2:5], points.offset), (shapes.phi, shapes.phi_squared)
+    gain, best_shape = jax.device_get(_gains(sums, points.max_coef, *spectra, signed, centred))
     gain = gain.reshape(side, side)
     x, y = points.x.reshape(side, side), points.y.reshape(side, side)
     allowed = (x >= box.lower[i]) & (x <= box.upper[i]) & (y >= box.lower[j]) & (y <= box.upper[j])
@@ -85,16 +85,17 @@ def search_atoms(
     return np.array(chosen)
 
 
-@partial(compiled, static_argnames="signed")
+@partial(compiled, static_argnames=("signed", "centred"))
 def _gains(
-    sums: tuple[Array, Array, Array],
+    sums: tuple[Array, Array, Array, Scalar],
     max_coef: Scalar,
     phi: Array,
     phi_squared: Array,
     signed: bool,
+    centred: bool,
 ) -> tuple[Float[Array, " m"], Int[Array, " m"]]:
     """Largest decrease of Ẽ over the shapes at each node, and the shape that has it."""
-    weighted, weights, sizes = sums
+    weighted, weights, sizes, offset = sums
     side, size = math.isqrt(len(weights)), phi.shape[1]
 
     def correlate(values: Array, spectrum: Array) -> Float[Array, "S m"]:
@@ -104,6 +105,8 @@ def _gains(
 
     along, energy = correlate(weighted, phi), correlate(weights, phi_squared)
     data = correlate(sizes, phi_squared) if signed else energy
+    if centred:
+        energy = energy - jnp.asarray(offset, energy.dtype) * correlate(weights, phi) ** 2
     # An atom where there is hardly any data has no sound gain.
     sound = data > 1e-3 * data.max(axis=1, keepdims=True)
     gains = jnp.where(sound, frozen_gain(along, energy, data, max_coef)[0], 0)
@@ -142,7 +145,8 @@ def _search_samples(
     for part in np.array_split(np.arange(n_samples), 32):
         rows = gamma[part].astype(points.x.dtype)
         phi = np.asarray(evaluate_each(family, rows, points.x, points.y))
-        sums = phi @ points.weighted, phi**2 @ points.weights, phi**2 @ points.sizes
+        energy = phi**2 @ points.weights - points.offset * (phi @ points.weights) ** 2
+        sums = phi @ points.weighted, energy, phi**2 @ points.sizes
         along, energy, size = (jnp.asarray(a) for a in sums)
         gains[part] = frozen_gain(along, energy, size, points.max_coef)[0]
     return gamma[np.argsort(-gains)[:n_candidates]]
