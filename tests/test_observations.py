@@ -125,13 +125,15 @@ def test_no_images_at_all():
     assert observations.energy == 0
 
 
-def test_not_a_number_is_refused_by_name(images):
-    observations = Observations.put(images, GRID, size=3)
-    observations.require_finite("images", images)
+def test_not_a_number_counts_nothing_and_infinity_is_refused(images):
+    assert Observations.put(images, GRID, size=3).finite
     images[4, 2] = np.nan
-    observations = Observations.put(images, GRID, size=3)
-    with pytest.raises(ValueError, match=r"images.*4"):
-        observations.require_finite("images", images)
+    observations = Observations.of("images", images, GRID)
+    without = np.delete(images[4], 2)
+    assert observations.squares[4] == pytest.approx((without**2).sum())
+    images[4, 2] = np.inf
+    with pytest.raises(ValueError, match=r"images contains infinity.*4"):
+        Observations.of("images", images, GRID)
 
 
 def test_chunks_have_the_size_that_suits_a_device():

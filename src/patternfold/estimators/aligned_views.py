@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -103,6 +103,8 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     """
 
     classes_: np.ndarray
+
+    takes_missing: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -353,6 +355,8 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
     """
 
     classes_: np.ndarray
+
+    takes_missing: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,6 +23,9 @@ _VERSION = "_patternfold_version"
 class ImageEstimator(BaseEstimator):
     """An estimator that takes images as rows of pixels or as a stack."""
 
+    takes_missing: ClassVar[bool] = False
+    """Whether pixels may be NaN: they count nothing then."""
+
     image_shape_: tuple[int, int]
     _stacked: bool
 
@@ -30,7 +33,7 @@ class ImageEstimator(BaseEstimator):
         """Tell scikit-learn what the estimator takes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = True  # pixels that do not count
+        tags.input_tags.allow_nan = self.takes_missing
         return tags
 
     def __getstate__(self) -> Any:
@@ -113,7 +116,7 @@ def pixels_of(estimator: Any, X: Any, sample_mask: Any, reset: bool) -> Pixels:
 
 
 def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
-    """Check images of shape (N, H, W) or (N, H·W) and return them as rows, which may hold NaN.
+    """Check images of shape (N, H, W) or (N, H·W) and return them as rows.
 
     In ``fit`` (reset) the estimator remembers their shape as ``image_shape_``, and whether they
     came as a stack; later they must have the same.
@@ -126,8 +129,9 @@ def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
         shape, X = X.shape[1:], X.reshape(len(X), -1)
     if getattr(X, "dtype", None) is not None and X.dtype.kind in "bu":
         X = as_floats("X", X)
+    finite = "allow-nan" if estimator.takes_missing else True
     kinds = [np.float64, np.float32]
-    rows: Any = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite="allow-nan")
+    rows: Any = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=finite)
     if reset:
         estimator.image_shape_ = _shape(shape, estimator.image_shape, rows.shape[1])
         estimator._stacked = stacked

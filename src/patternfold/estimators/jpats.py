@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -174,6 +174,8 @@ class JPATS(ClassifierMixin, ImageEstimator):
     """
 
     classes_: np.ndarray
+
+    takes_missing: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -159,6 +159,8 @@ class PATS(TransformerMixin, ImageEstimator):
     >>> bool(model.error_path_[-1] < 1e-3)
     True
     """
+
+    takes_missing: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -351,13 +353,17 @@ class PATS(TransformerMixin, ImageEstimator):
             ).squares
         return float(1 - (weights * distances**2).sum() / (weights * square).sum())
 
-    def examine(self, X: Any, *, names: Sequence[str] | None = None) -> Evidence:
+    def examine(
+        self, X: Any, *, names: Sequence[str] | None = None, sample_mask: Any = None
+    ) -> Evidence:
         """Project images and return what `remarks` looks at: errors, baseline, spread, misfits."""
         check_is_fitted(self)
-        rows = rows_of(self, X, reset=False)
-        return Evidence(self, rows, self.project(rows), names=names)
+        pixels = pixels_of(self, X, sample_mask, reset=False)
+        return Evidence(self, pixels.rows, self._project(pixels), pixels.counted, names)
 
-    def remarks(self, X: Any = None, *, names: Sequence[str] | None = None) -> list[Remark]:
+    def remarks(
+        self, X: Any = None, *, names: Sequence[str] | None = None, sample_mask: Any = None
+    ) -> list[Remark]:
         """Return what is worth a second look, as sentences with a code; none is good news.
 
         Parameters
@@ -367,9 +373,13 @@ class PATS(TransformerMixin, ImageEstimator):
             strangers, blank pictures, light and dark exchanged, two groups, two poses.
         names : sequence of str, optional
             Names of the images.
+        sample_mask : array, optional
+            As in `fit`.
         """
         check_is_fitted(self)
-        return remarks_on(self, None if X is None else self.examine(X, names=names))
+        if X is None:
+            return remarks_on(self, None)
+        return remarks_on(self, self.examine(X, names=names, sample_mask=sample_mask))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the transformation parameters."""

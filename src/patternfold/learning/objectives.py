@@ -149,7 +149,7 @@ def tangent_model(
     slopes = jax.vmap(lambda direction: jax.jvp(displaced, (gamma,), (direction,))[1])
     by_gamma = slopes(jnp.eye(len(gamma), dtype=gamma.dtype))
     e = w - jnp.einsum("ik,ikn->in", z, vectors)
-    moved = scale * jnp.concatenate([c * by_gamma, displaced(gamma)[None]])
+    moved = scale[None] * jnp.concatenate([c * by_gamma, displaced(gamma)[None]])
     moved = jnp.moveaxis(fit.without(jnp.moveaxis(moved, 0, 1)), 1, 0)
     weights, size = chunk.weights, jnp.abs(chunk.weights)
     slope = jnp.einsum("i,ain,in->a", weights, moved, e)
@@ -162,7 +162,7 @@ def tangent_model(
 
 def _light(
     chunk: Chunk, base: Distance, gamma: Float[Array, " s"], c: Scalar, values: Batch
-) -> tuple[Fit, Batch]:
+) -> tuple[Fit, Array]:
     """The light of each image on U_λ(p_{j-1} + c φ_γ), and what multiplies that in it."""
     if base.lighting.gain:
         x, y = jnp.asarray(base.x), jnp.asarray(base.y)
