@@ -1,5 +1,6 @@
 """Image sets: packaged digits, folders the user names, and generated images."""
 
+from patternfold.datasets.brightfield import Brightfield, make_brightfield
 from patternfold.datasets.faces import load_frey_faces, load_yale_faces
 from patternfold.datasets.mnist import load_mnist
 from patternfold.datasets.pictures import ink, shrink, unit
@@ -16,6 +17,7 @@ from patternfold.datasets.synthetic import (
 )
 
 __all__ = [
+    "Brightfield",
     "MissingData",
     "Split",
     "data_folder",
@@ -24,6 +26,7 @@ __all__ = [
     "load_mnist",
     "load_plankton",
     "load_yale_faces",
+    "make_brightfield",
     "place_on_canvas",
     "protocol_bounds",
     "random_images",

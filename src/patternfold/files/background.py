@@ -12,7 +12,9 @@ SIDE = 96
 _RING = 0.12  # of the shorter side: how deep the ring of pixels along the edge is
 _CLEAR = 0.6  # share of the ring's variance that a vignette must explain
 _HIGH = 0.03  # of the picture's range: how much a vignette must rise
+_LEFT = 0.05  # of the range: what may remain of an uneven background
 _BRIGHT = 0.3  # of the greatest value: backgrounds from here on multiply what they light
+_MOST = 0.98  # of the energy that stands out: specks of dirt far away are left out
 _GAUSSIAN = 1.4826  # from the median absolute deviation to the standard deviation
 
 
@@ -28,10 +30,16 @@ class Backdrop:
     """Whether an uneven background is light that falls on things, rather than light added."""
     noise: float
     """Standard deviation of the background around it."""
+    strength: float
+    """Root mean square of all that is not background."""
     polarity: float
     """From -1, all things darker than the background, to 1, all lighter."""
     share: float
     """Share of pixels that stand out."""
+    middle: tuple[float, float] | None
+    """Middle x and y of what stands out, in pixels from the upper left edge, if anything does."""
+    reach: float
+    """How far it goes from there, along x or y."""
 
     def remove(self, pixels: np.ndarray) -> np.ndarray:
         """Return the picture on a background of 0, neither cut off nor scaled."""
@@ -39,7 +47,8 @@ class Backdrop:
             return pixels - np.float32(self.level)
         surface = Places.of(pixels.shape).evaluate(self.surface)
         if self.multiplies:
-            return pixels * (np.float32(self.level) / surface) - np.float32(self.level)
+            light = np.maximum(surface, np.float32(0.01 * self.level))  # beyond what counts: any
+            return pixels * (np.float32(self.level) / light) - np.float32(self.level)
         return pixels - surface
 
 
@@ -47,28 +56,54 @@ def find_backdrop(pixels: np.ndarray, counts: np.ndarray | None = None) -> Backd
     """Estimate the background from the pixels along the edge of what counts."""
     values, known, step = _blocks(pixels, counts)
     if not known.any():
-        return Backdrop(0.0, None, False, 0.0, 0.0, 0.0)
+        return Backdrop(0.0, None, False, 0.0, 0.0, 0.0, 0.0, None, 0.0)
     ring = known & (_depth(known) <= max(1.5, _RING * min(values.shape)))
     level, noise = _middle(values[ring])
-    uneven = None
+    surface, fitted, multiplies = None, level, False
     if noise > 0 and ring.sum() > 40:
-        uneven = _vignette(values, known, ring, Places.of(pixels.shape, step), noise)
-    if uneven is None:
-        return Backdrop(level, None, False, noise, *_contrast((values - level)[known], noise))
-    surface, fitted, noise = uneven
-    multiplies = bool(fitted[known].min() > _BRIGHT * values[known].max())
-    contrast = _contrast((values - fitted)[known], noise)
-    return Backdrop(float(np.median(fitted[known])), surface, multiplies, noise, *contrast)
+        places = Places.of(pixels.shape, step)
+        uneven = _vignette(values, known, ring, places, noise)
+        if uneven is not None:
+            surface, fitted, noise = uneven
+            level = float(np.median(fitted[known]))
+            multiplies = bool(fitted[known].min() > _BRIGHT * values[known].max())
+    residuals = np.where(known, values - fitted, 0)
+    out = _stand_out(residuals, noise)
+    return Backdrop(
+        level,
+        surface,
+        multiplies,
+        noise,
+        float(np.sqrt((residuals**2).sum() / known.sum())),
+        _polarity(out),
+        float((out != 0).sum() / known.sum()),
+        *_extent(out * out, step),
+    )
 
 
-def _contrast(residuals: np.ndarray, noise: float) -> tuple[float, float]:
-    """Return the polarity, and the share of what stands out."""
-    out = np.abs(residuals) > max(4 * noise, 1e-6 * np.abs(residuals).max(initial=0))
-    square = residuals[out] ** 2
-    total = float(square.sum())
+def _stand_out(residuals: np.ndarray, noise: float) -> np.ndarray:
+    """Return residuals that noise does not explain, and 0 for others."""
+    least = max(4 * noise, 1e-6 * float(np.abs(residuals).max()))
+    return np.where(np.abs(residuals) > least, residuals, 0)
+
+
+def _polarity(out: np.ndarray) -> float:
+    total = float((out * out).sum())
+    return float((np.sign(out) * out * out).sum() / total) if total else 0.0
+
+
+def _extent(energy: np.ndarray, step: int) -> tuple[tuple[float, float] | None, float]:
+    """Return where the middle of energy is, and how far nearly all of it goes."""
+    total = float(energy.sum())
     if total == 0:
-        return 0.0, 0.0
-    return float((np.sign(residuals[out]) * square).sum() / total), float(out.mean())
+        return None, 0.0
+    y, x = np.indices(energy.shape) + 0.5
+    middle = float((x * energy).sum() / total), float((y * energy).sum() / total)
+    far = np.maximum(np.abs(x - middle[0]), np.abs(y - middle[1])).ravel()
+    order = np.argsort(far)
+    most = np.searchsorted(np.cumsum(energy.ravel()[order]), _MOST * total)
+    reach = float(far[order[min(most, len(order) - 1)]]) + 0.5
+    return (step * middle[0], step * middle[1]), step * reach
 
 
 def _blocks(pixels: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
@@ -115,7 +150,11 @@ def _spread(values: np.ndarray) -> tuple[float, float]:
 
 
 def _vignette(
-    values: np.ndarray, known: np.ndarray, ring: np.ndarray, places: Places, noise: float
+    values: np.ndarray,
+    known: np.ndarray,
+    ring: np.ndarray,
+    places: Places,
+    noise: float,
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Fit an uneven background; None unless it is clearly there.
 
@@ -139,6 +178,9 @@ def _vignette(
     rise = np.ptp(fitted[known])
     contrast = np.ptp(np.percentile(values[known], [0.5, 99.5]))
     clear = scale**2 < (1 - _CLEAR) * noise**2 and rise > max(_HIGH * contrast, 4 * scale)
+    # A scene without a background leaves more, and most of the ring far from the fit.
+    near = np.abs((values - fitted)[ring]) < 3 * scale
+    clear = clear and scale < _LEFT * contrast and near.mean() > _CLEAR
     return (surface, fitted, scale) if clear else None
 
 

@@ -13,6 +13,7 @@ _FLAT = 0.02  # of the picture's range: within it a bar's values are one
 _STEP = 0.04  # of the range: least step from a frame or bar to what it surrounds
 _SURE = 0.8  # share of a side's positions at which a frame must show
 _CORE = 0.35  # share of each side that must remain
+_BLOCK = 8  # pixels along a block of JPEG's
 _ROUNDS = 3  # bars may lie around a frame, and a frame around bars
 
 
@@ -64,13 +65,15 @@ def find_inside(pixels: np.ndarray, counts: np.ndarray | None = None) -> Inside:
     """
     height, width = pixels.shape
     whole = Inside(0, height, 0, width)
+    if min(height, width) < 4 * THIN:
+        return whole
     shown = pixels if counts is None else np.where(counts, pixels, np.nan)
-    low, high = np.nanpercentile(shown, [0.1, 99.9])
-    if not high > low or min(height, width) < 4 * THIN:
+    low, high = _levels(shown.reshape(1, -1), (0.001, 0.999))
+    if not high > low:
         return whole
     inside = whole
     for _ in range(_ROUNDS):
-        more = _cuts(shown[inside.rows, inside.columns], float(high - low))
+        more = _cuts(shown[inside.rows, inside.columns], float((high - low)[0]))
         if not any(more):
             break
         inside = inside.without(*more)
@@ -97,36 +100,51 @@ def _cuts(core: np.ndarray, contrast: float) -> list[int]:
     return cuts
 
 
+def _levels(lines: np.ndarray, shares: tuple[float, ...]) -> list[np.ndarray]:
+    """Return the values below which these shares of each line's pixels lie, NaN left out."""
+    ordered = np.sort(lines, axis=1)  # NaN come last
+    last = np.count_nonzero(ordered == ordered, axis=1) - 1
+    rows = np.arange(len(lines))
+    return [ordered[rows, np.maximum(np.rint(share * last).astype(int), 0)] for share in shares]
+
+
+def _median(values: np.ndarray) -> float:
+    return float(_levels(values.reshape(1, -1), (0.5,))[0][0])
+
+
 def _bar(view: np.ndarray, contrast: float) -> int:
     """Lines of a bar along the first row, with the one its step is smeared over; 0 if none."""
     reach = view[: int((1 - _CORE) * len(view))]
-    with np.errstate(invalid="ignore"):
-        low, middle, high = np.nanpercentile(reach, [2, 50, 98], axis=1)
+    low, middle, high = _levels(reach, (0.02, 0.5, 0.98))
     # One speck of dirt must not hide a bar, nor compression that leaves it slightly uneven.
     even = (high - low <= _FLAT * contrast) & (np.abs(middle - middle[0]) <= _FLAT * contrast)
     lines = len(even) if even.all() else int(np.argmin(even))
     if not 0 < lines < len(even) - 4:
         return 0
+    exact = float(high[:lines].max() - low[:lines].min()) == 0 and lines > 1
+    if exact and np.mean(view[lines : lines + 3] == middle[0]) < 0.2:
+        return lines + 1
+    # Compression lets a step ring across its block; the bar goes on to where its middle changes.
+    left = np.abs(middle[lines : lines + _BLOCK] - middle[0]) > _FLAT * contrast
+    lines += int(np.argmax(left))
+    if lines > len(even) - 4:
+        return 0
     behind = view[lines + 1 : lines + 4]  # one line further, where a soft step has ended
     apart = np.abs(behind - middle[0]) > _STEP * contrast
-    exact = float(high[:lines].max() - low[:lines].min()) == 0 and lines > 1
-    noisy = exact and np.nanmean(view[lines : lines + 3] == middle[0]) < 0.2
-    if noisy or (apart.mean() > _SURE and _is_a_step(view, lines)):
-        return lines + 1
-    return 0
+    return lines + 1 if apart.mean() > _SURE and _is_a_step(view, lines) else 0
 
 
 def _is_a_step(view: np.ndarray, lines: int) -> bool:
     """Tell a step from a slope: behind it, brightness changes much less."""
     before, after, deeper = (
-        np.nanmedian(view[begin : begin + 2]) for begin in (max(0, lines - 2), lines + 1, lines + 3)
+        _median(view[begin : begin + 2]) for begin in (max(0, lines - 2), lines + 1, lines + 3)
     )
     return bool(abs(after - before) > 4 * abs(deeper - after))
 
 
 def _is_strange(view: np.ndarray, lines: int, contrast: float) -> bool:
     """Tell whether a bar's value hardly occurs elsewhere: at one side only it may be a stroke."""
-    value = np.nanmedian(view[: max(1, lines - 1)])
+    value = _median(view[: max(1, lines - 1)])
     alike = np.abs(view[lines:] - value) <= _FLAT * contrast
     return bool(alike.mean() < 0.02)
 
@@ -134,14 +152,14 @@ def _is_strange(view: np.ndarray, lines: int, contrast: float) -> bool:
 def _frame(view: np.ndarray, contrast: float) -> int:
     """Lines of a thin frame along the first row; 0 if none."""
     depth = min(3 * THIN, len(view) // 2)
-    behind = np.nanmedian(view[THIN + 1 : THIN + 4], axis=0)
+    behind = np.sort(view[THIN + 1 : THIN + 4], axis=0)[1]  # the median of three
     steps = view[:depth] - behind
-    levels = np.nanmedian(steps, axis=1)
+    (levels,) = _levels(steps, (0.5,))
     # What the lines behind do among themselves: noise, texture, the slope of a vignette.
     usual = np.abs(levels[THIN + 1 :]).max() * (THIN + 2) / (depth - THIN)
     lines = 0
     for k in range(THIN):
-        same = np.nanmean(np.sign(levels[k]) * steps[k] > 0.5 * abs(levels[k]))
-        if abs(levels[k]) > max(3 * usual, _STEP * contrast) and same > _SURE:
-            lines = k + 1
+        if abs(levels[k]) > max(3 * usual, _STEP * contrast):
+            same = np.sign(levels[k]) * steps[k] > 0.5 * abs(levels[k])
+            lines = k + 1 if same.mean() > _SURE else lines
     return min(lines + 1, THIN) if lines else 0

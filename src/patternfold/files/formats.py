@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -13,11 +16,31 @@ from patternfold.files.arrays import read_arrays
 from patternfold.files.mrc import read_mrc
 from patternfold.files.pillow import read_pages
 from patternfold.files.raw import ImageFileError, Picture, Source, grey, white_of
+from patternfold.files.star import read_star
+from patternfold.files.tiff import read_tiff
 
-PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".pgm", ".ppm", ".pnm", ".bmp", ".gif"}
+PICTURES = {".png", ".jpg", ".jpeg", ".pgm", ".ppm", ".pnm", ".bmp", ".gif"}
+TIFFS = {".tif", ".tiff"}
 STACKS = {".mrc", ".mrcs"}
 ARRAYS = {".npy", ".npz"}
-KNOWN = PICTURES | STACKS | ARRAYS
+TABLES = {".star"}
+"""Lists of images in other files: read when named, but not when they lie in a folder."""
+
+KNOWN = PICTURES | TIFFS | STACKS | ARRAYS
+
+
+@dataclass(frozen=True)
+class Page:
+    """One picture as a file holds it."""
+
+    values: np.ndarray
+    """Shape (H, W) or (H, W, channels)."""
+    label: str | None = None
+    """Its class, if the file says it."""
+    name: str | None = None
+    """Its name, if the file gives it one."""
+    source: Source | None = None
+    """Where it is, if not in this file."""
 
 
 def read_file(path: Path, name: str | None = None, label: str | None = None) -> list[Picture]:
@@ -30,29 +53,29 @@ def read_file(path: Path, name: str | None = None, label: str | None = None) -> 
     """
     name = path.name if name is None else name
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of pillow and NumPy on odd headers
-            found = [
-                (grey(values), own or label, values.shape, values.dtype)
-                for values, own in _read(path)
+        with warnings.catch_warnings(), _quiet():
+            warnings.simplefilter("ignore")  # of decoders and NumPy on odd headers
+            pictures = [
+                _picture(page, page.source or Source(path, i), page.label or label)
+                for i, page in enumerate(_read(path))
             ]
     except ImportError:
         raise
     except Exception as error:  # decoders raise whatever a damaged table leads them to
         raise ImageFileError(f"{path} can't be read: {_reason(error)}.") from error
-    single = len(found) == 1
+    single = len(pictures) == 1
     return [
-        Picture(
-            page.pixels,
-            name if single else f"{name}[{i}]",
-            own,
-            page.traits,
-            white_of(dtype),
-            page.counts,
-            Source(path, i, shape, dtype),
-        )
-        for i, (page, own, shape, dtype) in enumerate(found)
+        replace(picture, name=picture.name or (name if single else f"{name}[{i}]"))
+        for i, picture in enumerate(pictures)
     ]
+
+
+def _picture(page: Page, source: Source, label: str | None) -> Picture:
+    turned = grey(page.values)
+    white = white_of(page.values.dtype)
+    name = page.name or ""
+    source = replace(source, shape=page.values.shape, dtype=page.values.dtype)
+    return Picture(turned.pixels, name, label, turned.traits, white, turned.counts, source)
 
 
 def read_originals(sources: Sequence[Source]) -> Iterator[np.ndarray]:
@@ -66,28 +89,42 @@ def read_originals(sources: Sequence[Source]) -> Iterator[np.ndarray]:
         if source.path != path or source.page < at:
             path, pages, at = source.path, _read(source.path), 0
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _quiet():
                 warnings.simplefilter("ignore")
-                values = next(islice(pages, source.page - at, None))[0]
+                page = next(islice(pages, source.page - at, None))
         except Exception as error:
             raise ImageFileError(f"{path} can't be read: {_reason(error)}.") from error
         at = source.page + 1
-        yield values
+        yield page.values
 
 
-def _read(path: Path) -> Iterator[tuple[np.ndarray, str | None]]:
-    """Yield the numbers of each picture, and its label if the file has one."""
+def _read(path: Path) -> Iterator[Page]:
+    """Yield the pictures of a file."""
     ending = path.suffix.lower()
     if ending in ARRAYS:
-        yield from read_arrays(path)
+        yield from (Page(values, label) for values, label in read_arrays(path))
     elif ending in STACKS:
-        for section in read_mrc(path):
-            yield section, None
+        yield from map(Page, read_mrc(path))
+    elif ending in TIFFS:
+        yield from map(Page, read_tiff(path))
     elif ending in PICTURES:
-        for page in read_pages(path):
-            yield page, None
+        yield from map(Page, read_pages(path))
+    elif ending in TABLES:
+        yield from (Page(*found) for found in read_star(path))
     else:
-        raise ValueError(f"files ending in {ending!r} are not known; known: {sorted(KNOWN)}")
+        known = sorted(KNOWN | TABLES)
+        raise ValueError(f"files ending in {ending!r} are not known; known: {known}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep tifffile from logging what it finds odd: what matters, it raises."""
+    logger = logging.getLogger("tifffile")
+    disabled, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = disabled
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from patternfold.files.deep import is_deep, read_deep
+from patternfold.files.orientation import as_shown
 from patternfold.files.raw import require_size
 
 FORMATS = ("PNG", "JPEG", "TIFF", "PPM", "BMP", "GIF")
@@ -33,7 +34,7 @@ def read_pages(path: Path) -> Iterator[np.ndarray]:
             require_size(_count_pixels(image, path), path)
             if is_deep(image):
                 image.seek(0)
-                yield from read_deep(path, image.format, image.getexif().get(_ORIENTATION, 1))
+                yield as_shown(read_deep(path), image.getexif().get(_ORIENTATION, 1))
                 return
             for page in range(getattr(image, "n_frames", 1)):
                 image.seek(page)
@@ -70,12 +71,17 @@ def _count_pixels(image: Any, path: Path) -> int:
 def _count_page(image: Any, path: Path) -> int:
     """Pixels of a page; refused if its header can't be true."""
     width, height = image.size
-    if max(width, height) > LONGEST:
-        raise ValueError(f"its size {width} × {height} has a side beyond {LONGEST} pixels")
+    require_sides(width, height)
     packed = (image.format, image.info.get("compression")) not in _UNPACKED
     if not packed and width * height > _MOST_PER_BYTE * path.stat().st_size:
         raise ValueError(f"its header says {width} × {height} pixels, but the file ends earlier")
     return width * height
+
+
+def require_sides(width: int, height: int) -> None:
+    """Refuse a picture with an absurd side."""
+    if max(width, height) > LONGEST:
+        raise ValueError(f"its size {width} × {height} has a side beyond {LONGEST} pixels")
 
 
 def _channels(image: Any) -> np.ndarray:

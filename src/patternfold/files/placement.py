@@ -36,6 +36,11 @@ def largest_scale(shape: tuple[int, int], canvas: tuple[int, int]) -> float:
     return min(canvas[0] / shape[0], canvas[1] / shape[1])
 
 
+def fits(shape: tuple[int, int], canvas: tuple[int, int], scale: float) -> bool:
+    """Tell whether a magnified picture lies on the canvas as a whole."""
+    return all(_extent(n, scale) <= room for n, room in zip(shape, canvas, strict=True))
+
+
 def canvas_of(shape: tuple[int, int], scale: float) -> tuple[int, int]:
     """Return the pixels that a picture of a shape takes when magnified, at least 2 a side."""
     return max(2, _extent(shape[0], scale)), max(2, _extent(shape[1], scale))
@@ -73,10 +78,17 @@ def resample(
     covered = weights >= COVERED
     means = np.divide(values, weights, out=np.zeros_like(values), where=weights > 0.01)
     image, mask = np.zeros(canvas, np.float32), np.zeros(canvas, bool)
-    top, left = int(placement.top), int(placement.left)
-    image[top : top + height, left : left + width] = np.where(covered, means, 0)
-    mask[top : top + height, left : left + width] = covered
+    rows, own_rows = _overlap(int(placement.top), height, canvas[0])
+    columns, own_columns = _overlap(int(placement.left), width, canvas[1])
+    image[rows, columns] = np.where(covered, means, 0)[own_rows, own_columns]
+    mask[rows, columns] = covered[own_rows, own_columns]
     return image, mask
+
+
+def _overlap(begin: int, extent: int, room: int) -> tuple[slice, slice]:
+    """Return the part of the canvas that a picture from ``begin`` covers, and of the picture."""
+    first, last = max(0, begin), min(room, begin + extent)
+    return slice(first, last), slice(first - begin, last - begin)
 
 
 def _magnify(pixels: np.ndarray, scale: float, shape: tuple[int, int]) -> np.ndarray:

@@ -13,14 +13,17 @@ from patternfold.files.borders import find_inside
 from patternfold.files.first_preparation import first_is_light, first_white, prepare_first
 from patternfold.files.placement import Placement, resample
 from patternfold.files.preparation import BACKGROUNDS, FIRST, Preparation
-from patternfold.files.raw import Picture
-from patternfold.files.sizes import Layout, lay_out
+from patternfold.files.raw import Picture, few
+from patternfold.files.sizes import Extent, Layout, lay_out
 
 _DECIDED = 0.3
 """Polarity from which a picture's things are clearly lighter, or below minus this darker."""
 
-_BLANK = 0.1
-"""Of what usually stands out in a picture: one with less than this share of it is blank."""
+_FEW = 0.2
+"""Largest share of pictures that are called wrong, rather than different."""
+
+_BLANK, _FAINT = 0.1, 0.35
+"""Of the area that usually stands out, and its strength: with less of both a picture is blank."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +47,46 @@ class Prepared:
 def prepare(pictures: Sequence[Picture], preparation: Preparation) -> Prepared:
     """Make pictures ready, each by what it shows itself: frame, background and strength."""
     shapes = [(p.pixels.shape[0], p.pixels.shape[1]) for p in pictures]
-    first = preparation.version == FIRST
-    fit_each = preparation.fit_each or first
-    layout = lay_out(shapes, preparation.size, preparation.scale, fit_each)
-    if first:
+    if preparation.version == FIRST:
+        layout = lay_out(shapes, preparation.size, None, True)
         return _prepare_first(pictures, preparation, layout)
-    counts, framed = _counting(pictures, preparation.background != "none")
-    notes = [*_traits(pictures), *_say(framed, "bars or frames around {} picture(s) do not count")]
-    images, light, said, remarks = _on_zero(pictures, counts, preparation)
-    images, mask = _lay(images, counts, layout)
+    given = preparation.background == "none"
+    counts, framed = _counting(pictures, look_for_frames=not given)
+    found = None if given else _find_backdrops(pictures, counts)
+    light = BACKGROUNDS[preparation.background]
+    if light is None:
+        light = are_darker(found or [])
+    layout = lay_out(
+        shapes,
+        preparation.size,
+        preparation.scale,
+        preparation.fit_each,
+        None if found is None else [_thing(backdrop) for backdrop in found],
+    )
+    images, mask = _lay(pictures, counts, found, layout)
+    if light:
+        np.negative(images, out=images)
     if preparation.subtract_background:
         np.maximum(images, 0, out=images)
-        said.append("what is darker than the background cut off")
+    notes = [*_traits(pictures), *_say(framed, "bars or frames around {} picture(s) do not count")]
+    notes += _say_background(preparation, found or [], light)
+    word = "none" if given else "light" if light else "dark"
+    made = replace(preparation, size=layout.canvas, scale=layout.scale, background=word)
     more = _normalise(images, preparation.normalise)
-    background = preparation.background
-    made = replace(
-        preparation,
-        size=layout.canvas,
-        scale=layout.scale,
-        background="none" if background == "none" else "light" if light else "dark",
+    remarks = _remarks(pictures, found or [], light)
+    return Prepared(
+        images, mask, layout.placements, made, (*notes, *layout.notes, *more), tuple(remarks)
     )
-    everything = (*notes, *said, *layout.notes, *more)
-    return Prepared(images, mask, layout.placements, made, everything, tuple(remarks))
+
+
+def _thing(backdrop: Backdrop) -> Extent | None:
+    return None if backdrop.middle is None else Extent(*backdrop.middle, backdrop.reach)
+
+
+def _find_backdrops(
+    pictures: Sequence[Picture], counts: Sequence[np.ndarray | None]
+) -> list[Backdrop]:
+    return [find_backdrop(p.pixels, own) for p, own in zip(pictures, counts, strict=True)]
 
 
 def _counting(
@@ -83,26 +104,17 @@ def _counting(
     return counts, framed
 
 
-def _on_zero(
-    pictures: Sequence[Picture], counts: Sequence[np.ndarray | None], preparation: Preparation
-) -> tuple[list[np.ndarray], bool, list[str], list[str]]:
-    """Remove backgrounds, invert what is darker, and tell about it."""
-    if preparation.background == "none":
-        return [p.pixels for p in pictures], False, [], []
-    backdrops = [find_backdrop(p.pixels, own) for p, own in zip(pictures, counts, strict=True)]
-    light = BACKGROUNDS[preparation.background]
+def _say_background(
+    preparation: Preparation, backdrops: Sequence[Backdrop], light: bool
+) -> list[str]:
     notes = []
-    if light is None:
-        light = are_darker(backdrops)
     if light:
         notes.append("things darker than their background: inverted (--background dark keeps them)")
-    uneven = sum(b.surface is not None for b in backdrops)
+    uneven = sum(backdrop.surface is not None for backdrop in backdrops)
     notes += _say(uneven, "uneven background of {} picture(s) evened out")
-    images = []
-    for picture, backdrop in zip(pictures, backdrops, strict=True):
-        flat = backdrop.remove(picture.pixels)
-        images.append(-flat if light else flat)
-    return images, light, notes, _remarks(pictures, backdrops, light)
+    if preparation.subtract_background:
+        notes.append("what is darker than the background cut off")
+    return notes
 
 
 def are_darker(backdrops: Sequence[Backdrop]) -> bool:
@@ -112,37 +124,53 @@ def are_darker(backdrops: Sequence[Backdrop]) -> bool:
 
 def _remarks(pictures: Sequence[Picture], backdrops: Sequence[Backdrop], light: bool) -> list[str]:
     """Name the pictures that show nothing, or things of the opposite polarity."""
-    usual = float(np.median([b.share for b in backdrops]))
-    blank = [b.share == 0 or b.share < _BLANK * usual for b in backdrops]
+    if not backdrops:
+        return []
+    blank = _blank(backdrops)
     sign = -1 if light else 1
-    # Against the tide: most pictures must be clear, one way, for another to be wrong.
-    clear = np.median([sign * b.polarity for b in backdrops]) > _DECIDED
-    wrong = [
-        bool(clear) and not empty and sign * b.polarity < -_DECIDED
-        for b, empty in zip(backdrops, blank, strict=True)
-    ]
-    names = [picture.name for picture in pictures]
+    polarity = np.array(
+        [0 if empty else sign * b.polarity for b, empty in zip(backdrops, blank, strict=True)]
+    )
+    wrong = polarity < -_DECIDED
+    # Where many differ, as under oblique light, polarity tells nothing.
+    if wrong.mean() > _FEW or np.median(polarity) < _DECIDED:
+        wrong[:] = False
     usually, here = ("darker", "lighter") if light else ("lighter", "darker")
     found = [
-        (blank, "shows nothing but background"),
-        (wrong, f"has things {here} than the background, where the others have {usually} ones"),
+        (blank, "show nothing but background"),
+        (wrong, f"show things {here} than their background, where the others show {usually} ones"),
     ]
+    names = np.array([picture.name for picture in pictures])
     return [
-        f"{name} {text}"
+        f"{np.sum(marked)} picture(s) {text}: {few(list(names[marked]))}"
         for marked, text in found
-        for name, mark in zip(names, marked, strict=True)
-        if mark
+        if np.any(marked)
+    ]
+
+
+def _blank(backdrops: Sequence[Backdrop]) -> list[bool]:
+    """Tell which pictures show nothing: little stands out, and that faintly."""
+    share = float(np.median([b.share for b in backdrops]))
+    strength = float(np.median([b.strength for b in backdrops]))
+    return [
+        b.strength == 0 or (b.share <= _BLANK * share and b.strength < _FAINT * strength)
+        for b in backdrops
     ]
 
 
 def _lay(
-    pixels: Sequence[np.ndarray], counts: Sequence[np.ndarray | None], layout: Layout
+    pictures: Sequence[Picture],
+    counts: Sequence[np.ndarray | None],
+    backdrops: Sequence[Backdrop] | None,
+    layout: Layout,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    shape = (len(pixels), *layout.canvas)
+    """Bring pictures to the canvas, one after the other, their backgrounds removed."""
+    shape = (len(pictures), *layout.canvas)
     images, mask = np.empty(shape, np.float32), np.empty(shape, bool)
-    for i, (own, place) in enumerate(zip(counts, layout.placements, strict=True)):
-        known = np.ones(pixels[i].shape, bool) if own is None else own
-        images[i], mask[i] = resample(pixels[i], known, place, layout.canvas)
+    for i, (picture, own) in enumerate(zip(pictures, counts, strict=True)):
+        pixels = picture.pixels if backdrops is None else backdrops[i].remove(picture.pixels)
+        known = np.ones(pixels.shape, bool) if own is None else own
+        images[i], mask[i] = resample(pixels, known, layout.placements[i], layout.canvas)
     return images, None if mask.all() else mask
 
 

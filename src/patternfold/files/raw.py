@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -162,3 +163,8 @@ def require_bytes(n_bytes: int, path: Path) -> None:
     """Refuse an array of too many bytes before it is unpacked."""
     if n_bytes > max(LARGEST_ARRAY, path.stat().st_size):
         raise ValueError(f"it unpacks to {n_bytes} bytes, more than {LARGEST_ARRAY}; split it")
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names, for a remark."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -1,19 +1,18 @@
-"""A folder, or one file, as a set of images with names and labels."""
+"""Folders and files as a set of images with names and labels."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from patternfold.files.formats import KNOWN, read_file
+from patternfold.files.find import Found, Where, find_files, where_text
+from patternfold.files.formats import read_file
 from patternfold.files.placement import Placement
 from patternfold.files.preparation import Preparation
 from patternfold.files.prepare import prepare
-from patternfold.files.raw import ImageFileError, Picture, Source
+from patternfold.files.raw import ImageFileError, Picture, Source, few
 
 MOST_PIXELS = 2**29
 """Of all pictures of a folder, unless its files have as many bytes."""
@@ -49,14 +48,15 @@ class ImageSet:
 
 
 def read_images(
-    path: str | Path, preparation: Preparation | None = None, *, skip_unreadable: bool = False
+    path: Where, preparation: Preparation | None = None, *, skip_unreadable: bool = False
 ) -> ImageSet:
-    """Read images from a folder, whose sub-folders are classes, or from one file.
+    """Read images from a folder, whose sub-folders are classes, or from files.
 
     Parameters
     ----------
-    path : path
-        A folder of PNG, JPEG, TIFF, PGM, BMP, GIF, MRC, ``.npy`` or ``.npz`` files, or one of them.
+    path : path or sequence of paths
+        A folder of PNG, JPEG, TIFF, PGM, BMP, GIF, MRC, ``.npy`` or ``.npz`` files, one of these,
+        a STAR file that lists particles, a pattern such as ``"*.tif"``, or several of them.
     preparation : Preparation, optional
         What to do to the pictures.
     skip_unreadable : bool, default=False
@@ -92,83 +92,35 @@ def prepare_pictures(
     )
 
 
-def read_pictures(
-    path: str | Path, *, skip_unreadable: bool = False
-) -> tuple[list[Picture], list[str]]:
+def read_pictures(path: Where, *, skip_unreadable: bool = False) -> tuple[list[Picture], list[str]]:
     """Read pictures as they are, and return them with what is to be said about the files."""
-    path = Path(path)
-    if not path.exists():
-        raise ImageFileError(f"{path} does not exist.")
-    if path.is_file():
-        pictures, notes = read_file(path, _as_text(path.name)), []
-    else:
-        pictures, notes = _read_folder(path, skip_unreadable)
+    files, notes = find_files(path, skip_unreadable)
+    pictures, broken = _read_files(files, skip_unreadable)
+    if broken:
+        notes.append(f"{len(broken)} unreadable file(s) left out: {few(broken)}")
     if not pictures:
-        raise ImageFileError(f"{path} holds no images.")
+        raise ImageFileError(f"{where_text(path)} holds no images.")
     return pictures, notes
 
 
-def _read_folder(folder: Path, skip_unreadable: bool) -> tuple[list[Picture], list[str]]:
-    files, others, notes = _list(folder, skip_unreadable)
-    if not files:
-        known = ", ".join(sorted(ending.removeprefix(".") for ending in KNOWN))
-        raise ImageFileError(f"{folder} holds no images; known endings: {known}.")
-    pictures, broken = [], []
-    room = max(MOST_PIXELS, sum(file.stat().st_size for file in files if file.exists()))
+def _read_files(files: Sequence[Found], skip_unreadable: bool) -> tuple[list[Picture], list[str]]:
+    """Return the pictures, and the names of files that can't be read."""
+    pictures, broken, total = [], [], 0
+    room = max(MOST_PIXELS, sum(f.path.stat().st_size for f in files if f.path.exists()))
     for file in files:
-        name = _as_text(file.relative_to(folder).as_posix())
-        label = name.split("/")[0] if "/" in name else None
         try:
-            pictures += read_file(file, name, label)
+            more = read_file(file.path, file.name, file.label)
         except ImageFileError as error:
             if not skip_unreadable:
                 hint = "Remove the file, or leave out all such files with --skip-unreadable."
-                raise ImageFileError(f"{error} {hint}") from error
-            broken.append(name)
-        if sum(picture.pixels.size for picture in pictures) > room:
+                raise ImageFileError(f"{error} {hint}" if len(files) > 1 else str(error)) from error
+            broken.append(file.name)
+            continue
+        pictures += more
+        total += sum(picture.pixels.size for picture in more)
+        if total > room and len(files) > 1:
             raise ImageFileError(
-                f"{folder} has more than {room} pixels up to {name}, which would fill the memory; "
-                "shrink the pictures with another program, or give fewer at a time."
+                f"the files have more than {room} pixels up to {file.name}, which would fill the "
+                "memory; shrink the pictures with another program, or give fewer at a time."
             )
-    if others:
-        notes.append(f"{len(others)} other file(s) ignored: {_few(others)}")
-    if broken:
-        notes.append(f"{len(broken)} unreadable file(s) left out: {_few(broken)}")
-    return pictures, notes
-
-
-def _list(folder: Path, skip_unreadable: bool) -> tuple[list[Path], list[str], list[str]]:
-    """Return image files, the names of others, and what to say; hidden ones don't count."""
-    files, others, linked, closed = [], [], [], []
-
-    def inside(path: str | Path) -> str:
-        return _as_text(Path(path).relative_to(folder).as_posix())
-
-    for place, folders, names in os.walk(folder, onerror=closed.append):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        linked += [inside(Path(place, name)) for name in folders if Path(place, name).is_symlink()]
-        for file in (Path(place, name) for name in names if not name.startswith(".")):
-            if file.suffix.lower() in KNOWN and (file.is_file() or file.is_symlink()):
-                files.append(file)
-            elif file.is_file():
-                others.append(inside(file))
-    if closed and not skip_unreadable:
-        raise ImageFileError(
-            f"{closed[0].filename} can't be opened: {closed[0].strerror}. Give yourself the "
-            "permission, or leave out all such folders with --skip-unreadable."
-        )
-    notes = [f"{len(linked)} linked sub-folder(s) not followed: {_few(sorted(linked))}"]
-    notes = notes if linked else []
-    if closed:
-        names = sorted(inside(error.filename) for error in closed)
-        notes.append(f"{len(closed)} sub-folder(s) that can't be opened left out: {_few(names)}")
-    return sorted(files), sorted(others), notes
-
-
-def _as_text(name: str) -> str:
-    """Return a file's name with escape sequences where it isn't UTF-8: any file can hold it."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return pictures, broken
