@@ -2,9 +2,16 @@
 
 from patternfold.show.plotting import (
     AlignmentDisplay,
+    ContactSheetDisplay,
     ErrorPathDisplay,
     ManifoldDisplay,
     PatternDisplay,
 )
 
-__all__ = ["AlignmentDisplay", "ErrorPathDisplay", "ManifoldDisplay", "PatternDisplay"]
+__all__ = [
+    "AlignmentDisplay",
+    "ContactSheetDisplay",
+    "ErrorPathDisplay",
+    "ManifoldDisplay",
+    "PatternDisplay",
+]

@@ -9,6 +9,12 @@ from typing import Any
 
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
+from patternfold.cli.outputs import check_output
+
+MOST_SHOWN = 64
+"""Pictures on a preview."""
+
+SHEET_DPI = 100
 
 
 def read_model(path: Path) -> Any:
@@ -30,7 +36,9 @@ def require_pattern(file: Any, path: Path) -> Any:
     return file
 
 
-def read_new_images(file: Any, source: Path, skip_unreadable: bool, console: Console) -> Any:
+def read_new_images(
+    file: Any, source: Path | Sequence[Path], skip_unreadable: bool, console: Console
+) -> Any:
     """Read images and prepare them as the model's training images were."""
     from patternfold.files import Preparation, read_images
 
@@ -51,6 +59,9 @@ def prepare_images(options: argparse.Namespace, console: Console) -> Any:
     """Read the images to learn from, prepared as the options say."""
     from patternfold.files import Preparation, read_images
 
+    if options.preview is not None:
+        require_png(options.preview)
+        check_output(options.preview, options.force)
     preparation = Preparation(
         options.size,
         options.background,
@@ -60,7 +71,41 @@ def prepare_images(options: argparse.Namespace, console: Console) -> Any:
     )
     found = read_images(options.source, preparation, skip_unreadable=options.skip_unreadable)
     tell(found, console)
+    if options.preview is not None:
+        write_preview(found, options.preview)
+        console.say(f"  {options.preview} shows them as they are learned from")
     return found
+
+
+def place_names(options: argparse.Namespace) -> str:
+    """Return where the pictures come from, as people say it."""
+    from patternfold.files.find import where_text
+
+    return where_text(options.source)
+
+
+def require_png(path: Path) -> None:
+    """Refuse other endings."""
+    if path.suffix.lower() != ".png":
+        raise Failure(f"{path} must end in .png.")
+
+
+def write_preview(found: Any, path: Path) -> None:
+    """Draw prepared pictures, evenly spread over all, to a PNG file."""
+    from matplotlib.figure import Figure
+
+    from patternfold._writing import replacing
+    from patternfold.show.pages.explorer import spread
+    from patternfold.show.plotting import ContactSheetDisplay, contact_sheet
+
+    chosen = spread(len(found), MOST_SHOWN)
+    mask = None if found.mask is None else found.mask[chosen]
+    images, names = found.images[chosen], [found.names[i] for i in chosen]
+    height, width, _ = contact_sheet(images, mask).shape
+    figure = Figure(figsize=(width / SHEET_DPI, height / SHEET_DPI))
+    ContactSheetDisplay(images, mask, names).plot(figure.add_axes((0, 0, 1, 1)))
+    with replacing(path) as file:
+        figure.savefig(file, dpi=2 * SHEET_DPI, format="png")
 
 
 def tell(found: Any, console: Console) -> None:

@@ -13,7 +13,10 @@ from patternfold.cli.configuration import apply_configuration
 from patternfold.cli.values import bound, count, positive, share, size
 from patternfold.experiments.registry import ENTRIES
 
-SOURCE = "folder of pictures (sub-folders are classes), multi-page TIFF, MRC stack, .npy or .npz"
+SOURCE = (
+    "folder of pictures (sub-folders are classes), multi-page TIFF, MRC stack, STAR file, .npy, "
+    ".npz, a pattern such as '*.tif', or several of these"
+)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -77,6 +80,10 @@ def _add_output(parser: argparse.ArgumentParser, text: str, metavar: str = "FILE
     parser.add_argument("--force", action="store_true", help="overwrite what is there")
 
 
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, nargs="+", metavar="FOLDER|FILE", help=SOURCE)
+
+
 def _add_preparation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("preparation of the pictures")
     group.add_argument(
@@ -109,6 +116,12 @@ def _add_preparation(parser: argparse.ArgumentParser) -> None:
         default="unit",
         help="each image to unit norm (default), or to greatest value 1",
     )
+    group.add_argument(
+        "--preview",
+        type=Path,
+        metavar="FILE.png",
+        help="draw the prepared pictures, with what does not count hatched",
+    )
     _add_skip(group)
 
 
@@ -119,7 +132,7 @@ def _add_skip(parser: argparse._ActionsContainer) -> None:
 
 
 def _fill_learn(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    _add_source(parser)
     _add_output(parser, "model file to write, for example model.ptm")
     group = _add_learning(parser, atoms=20)
     _add_name(group, "dictionary", names.dictionaries(), "how atoms are made", "atoms")
@@ -129,7 +142,7 @@ def _fill_learn(parser: argparse.ArgumentParser) -> None:
 
 
 def _fill_train(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    _add_source(parser)
     _add_output(parser, "model file to write, for example model.ptm")
     group = _add_learning(parser, atoms=12)
     group.add_argument(
@@ -149,7 +162,7 @@ def _fill_train(parser: argparse.ArgumentParser) -> None:
 
 def _fill_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model file of a classifier")
-    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    _add_source(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="CSV table to write (default: print it)"
     )
@@ -216,7 +229,7 @@ def _add_name(
 
 def _fill_align(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model file")
-    parser.add_argument("source", type=Path, metavar="FOLDER|FILE", help=SOURCE)
+    _add_source(parser)
     _add_output(
         parser,
         "folder for the pictures, poses.csv and mean.png; or a stack: x.tif, x.zarr or x.npz",

@@ -63,7 +63,8 @@ def _writer(output: Path) -> Callable[..., None]:
 def _check_outputs(options: argparse.Namespace) -> None:
     output, ending = options.output, options.output.suffix.lower()
     check_output(output, options.force, folder=ending in ("", ".zarr"))
-    if output.exists() and output.samefile(options.source):
+    sources = [place for place in options.source if place.exists()]
+    if output.exists() and any(map(output.samefile, sources)):
         raise Failure(f"{output} holds the pictures to align; write to another place.")
     if ending in BESIDE:
         for name in (MEAN, TABLE):

@@ -12,7 +12,7 @@ import numpy as np
 from patternfold.cli.bounds import bounds_of, check_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
-from patternfold.cli.models import prepare_images, table
+from patternfold.cli.models import place_names, prepare_images, table
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
 from patternfold.numerics.interrupts import check_interrupts
@@ -52,8 +52,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _labels(found: Any, options: argparse.Namespace) -> np.ndarray:
     if found.labels is None or len(set(found.labels)) < 2:
         raise Failure(
-            f"{options.source} does not show two classes or more: put the pictures of each class "
-            "in a sub-folder of its own, or give an .npz file with labels y."
+            f"{place_names(options)} does not show two classes or more: put the pictures of each "
+            "class in a folder of its own, or give an .npz file with labels y."
         )
     labels = np.array(found.labels)
     names, counts = np.unique(labels, return_counts=True)

@@ -11,7 +11,7 @@ from patternfold.cli.bounds import bounds_of, check_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.judgement import judged, judgement, remarks_as_values
-from patternfold.cli.models import prepare_images
+from patternfold.cli.models import place_names, prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if classes > 1:
         console.say(f"  {classes} classes taken together: one pattern is learned for all")
     if len(found) < 2:
-        raise Failure(f"{options.source} holds one image; a pattern is learned from several.")
+        raise Failure(f"{place_names(options)} holds one image; a pattern is learned from several.")
     started = time.perf_counter()
     model, interrupted = _fit(options, found, console)
     seconds = time.perf_counter() - started
