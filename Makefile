@@ -29,7 +29,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.stamp-demo  ## run the demonstration
-	$(BIN)/patternfold demo $(ARGS)
+	$(BIN)/patternfold demo --force $(ARGS)
 
 test: $(VENV)/.stamp-test browser  ## run the tests, two at a time (ARGS="-k pattern" is passed to pytest)
 	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not exhaustive' $(ARGS)

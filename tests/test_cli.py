@@ -381,9 +381,29 @@ def test_absent_configuration(pictures, tmp_path, capsys):
 # What must be refused
 
 
+def test_what_was_meant(learned, pictures, tmp_path, capsys):
+    start = ["learn", pictures, "-o", tmp_path / "x.ptm"]
+    assert "Did you mean 'learn'?" in misused(capsys, "lern", pictures)
+    assert "Did you mean 'similarity'?" in misused(capsys, *start, "--transformation", "simlarity")
+    assert "--atms is not an option. Did you mean '--atoms'?" in misused(capsys, *start, "--atms=3")
+    assert "Did you mean 's'?" in fails(capsys, *start, *QUICK, "--bound", "sx=1:2")
+    wrong = learned.with_name("modl.ptm")
+    assert f"Did you mean '{learned}'?" in fails(capsys, "info", wrong)
+    missing = pictures.with_name("five")
+    assert f"Did you mean '{pictures}'?" in fails(capsys, "learn", missing, *start[2:])
+    config = tmp_path / "settings.toml"
+    config.write_text("[learn]\natms = 3")
+    assert "Did you mean 'atoms'?" in misused(capsys, *start, "--config", config)
+
+
+def test_demo_overwrites_nothing_unasked(tmp_path, capsys):
+    (tmp_path / "five.png").write_text("old")
+    assert "exists already; --force" in fails(capsys, "demo", "-o", tmp_path)
+
+
 def test_wrong_usage(pictures, tmp_path, capsys):
     assert "COMMAND" in misused(capsys)
-    assert "invalid choice: 'teach'" in misused(capsys, "teach")
+    assert "'teach' is not known" in misused(capsys, "teach")
     assert "-o/--output" in misused(capsys, "learn", pictures)
     start = ["learn", pictures, "-o", tmp_path / "x.ptm"]
     assert "affine" in misused(capsys, *start, "--transformation", "afine")
@@ -464,6 +484,12 @@ def test_interrupted_run_keeps_what_it_has(pictures, tmp_path):
             if "atom 3/" in line:
                 process.send_signal(signal.SIGINT)
                 break
+        pressed = time.perf_counter()
+        assert "stopping" in process.stderr.readline()
+        assert time.perf_counter() - pressed < 1
+        while not path.exists() and time.perf_counter() - pressed < 60:
+            time.sleep(0.01)
+        assert time.perf_counter() - pressed < 2  # measured: 0.05 to 0.9 s on a busy machine
         out, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
     assert "interrupted: " in out

@@ -47,7 +47,9 @@ def test_train_and_predict(method, folders, tmp_path, capsys):
     options = [*QUICK, "--method", method, "--holdout", "0.25"]
     values, said = run(capsys, "train", folders, "-o", model, *options)
     assert values["classes"] == ["bar", "dot"]
-    assert (values["images"], values["held_out"]) == (12, 4)
+    assert (values["images"], values["held_out"]) == (16, 4)  # learned again from all of them
+    assert "bar, learning: atom " in said
+    assert "learning again, from all 16 images" in said
     assert values["accuracy"] == 1
     assert np.trace(values["confusion"]) == 4
     assert "16 images of 16×16 pixels" in said
@@ -61,6 +63,11 @@ def test_train_and_predict(method, folders, tmp_path, capsys):
         rows = list(csv.DictReader(file))
     assert all(row["file"].startswith(row["class"]) for row in rows)
     assert ("distance_bar" in rows[0]) == (method == "jpats")
+    chances = np.array([[float(row[f"probability_{c}"]) for c in ("bar", "dot")] for row in rows])
+    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-5)
+    assert [("bar", "dot")[m] for m in chances.argmax(axis=1)] == [row["class"] for row in rows]
+    assert chances.max() < 0.99  # four images do not make anything certain
+    assert "calibrated on held-out images" in said
     assert "exists already" in fails(capsys, "classify", "predict", model, folders, "-o", table)
 
     page = tmp_path / "page.html"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,12 +16,27 @@ MOST_PIXELS = 2**22
 """Pixels of an image that a model may have: 2048 × 2048."""
 
 
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a question for the listed name that is nearest, or nothing if none is near."""
+    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.4)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def near_path(path: Path) -> str:
+    """Return a question for what is called nearly as a path that does not exist."""
+    try:
+        found = [item.name for item in path.parent.iterdir()]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.name, found, n=1, cutoff=0.75)
+    return f" Did you mean {str(path.parent / near[0])!r}?" if near else ""
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     """Build the error for a name that is not listed, with the nearest listed one."""
     known = sorted(known)
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return ValueError(f"{kind}={name!r} is not known.{hint} Known: {', '.join(map(repr, known))}.")
+    hint, listed = did_you_mean(name, known), ", ".join(map(repr, known))
+    return ValueError(f"{kind}={name!r} is not known.{hint} Known: {listed}.")
 
 
 def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:

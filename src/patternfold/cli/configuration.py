@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any, NoReturn
 
+from patternfold.cli.arguments import near
+
 
 def apply_configuration(
     path: Path, parser: argparse.ArgumentParser, commands: dict[str, argparse.ArgumentParser]
@@ -22,7 +24,8 @@ def apply_configuration(
     for name, table in {**tables, **{f"classify {k}": v for k, v in nested.items()}}.items():
         if name not in commands or not isinstance(table, dict):
             parser.error(
-                f"{path}: [{name}] is not a table of a command; known: {', '.join(commands)}"
+                f"{path}: [{name}] is not a table of a command.{near(name, commands)} "
+                f"Known: {', '.join(commands)}"
             )
         for key, value in table.items():
             _set_default(commands[name], f"{path}: [{name}] {key}", key, value)
@@ -32,7 +35,8 @@ def _set_default(parser: argparse.ArgumentParser, where: str, key: str, value: A
     named = f"--{key.replace('_', '-')}"
     actions = [action for action in parser._actions if named in action.option_strings]
     if not actions or named in ("--help", "--config"):
-        parser.error(f"{where} is not an option")
+        known = [s.removeprefix("--") for a in parser._actions for s in a.option_strings]
+        parser.error(f"{where} is not an option.{near(key, known)}")
     (action,) = actions
     action.default = _convert(parser, where, action, value)
     action.required = False
@@ -65,5 +69,6 @@ def _convert_one(
         parser.error(f"{where} = {text!r} can't be used: {error}")
     if action.choices is not None and value not in action.choices:
         known = ", ".join(str(choice) for choice in action.choices)
-        parser.error(f"{where} = {text!r} must be one of {known}")
+        hint = near(text, [str(choice) for choice in action.choices])
+        parser.error(f"{where} = {text!r} must be one of {known}.{hint}")
     return value

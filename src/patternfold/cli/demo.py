@@ -26,6 +26,7 @@ def demonstrate(
     n_atoms: int = 20,
     seed: int = 0,
     say: Callable[[str], object] = print,
+    callback: Callable[[Any], object] | None = None,
 ) -> tuple[dict[str, Any], str]:
     """Learn a digit; write a picture, the model and its explorer to a folder.
 
@@ -40,7 +41,7 @@ def demonstrate(
     say(f"{n_images} images of the digit {digit}, turned by any angle, shifted and stretched at")
     say("random. Learning one pattern for all of them (code is compiled on first use):")
     started = time.perf_counter()
-    model = PATS(n_atoms, random_state=0, callback=lambda line: say(f"  {line}")).fit(images)
+    model = PATS(n_atoms, random_state=0, callback=callback).fit(images)
     seconds = time.perf_counter() - started
     files = _write(model, images, folder, NAMES[digit])
     values = {

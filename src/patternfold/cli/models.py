@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from patternfold._validation import near_path
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.outputs import check_output
@@ -23,7 +24,7 @@ def read_model(path: Path) -> Any:
     from patternfold.persistence import read_model_file
 
     if not path.exists():
-        raise Failure(f"{path} does not exist.")
+        raise Failure(f"{path} does not exist.{near_path(path)}")
     if path.is_dir():
         raise Failure(f"{path} is a folder; name a model file.")
     return read_model_file(path)

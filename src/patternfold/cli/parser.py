@@ -9,6 +9,7 @@ from typing import Any
 
 from patternfold._version import __version__
 from patternfold.cli import names
+from patternfold.cli.arguments import Parser
 from patternfold.cli.configuration import apply_configuration
 from patternfold.cli.values import bound, count, positive, share, size
 from patternfold.experiments.registry import ENTRIES
@@ -30,7 +31,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def build() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser and those of its commands, by name."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="patternfold",
         description="Learn a visual pattern from unaligned pictures, and how each was transformed.",
         epilog="Exit codes: 0 success, 1 failure, 2 wrong usage. 'patternfold COMMAND --help' "
@@ -283,6 +284,7 @@ def _fill_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("demo-output"), help="folder to write to"
     )
+    parser.add_argument("--force", action="store_true", help="overwrite what is there")
     parser.add_argument("--digit", type=int, default=5, choices=range(10), help="default: 5")
     parser.add_argument("--images", type=positive, default=30, help="how many (default: 30)")
     parser.add_argument("--atoms", type=positive, default=20, help="how many (default: 20)")

@@ -31,6 +31,7 @@ from patternfold.estimators.jpats import JPATS
 from patternfold.estimators.kernel_machine import as_kernel_machine
 from patternfold.estimators.options import lighting_of
 from patternfold.estimators.pats import PATS
+from patternfold.estimators.probabilities import ProbabilityMixin
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.lighting import Lighting
@@ -306,7 +307,7 @@ def _views_of_chunk(
     return jnp.moveaxis(views, 0, 1).reshape(len(lam), -1)
 
 
-class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
+class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     """Classify images whatever their transformation: aligned views and a classifier on them.
 
     Parameters
@@ -395,6 +396,7 @@ class AlignedViewsClassifier(ClassifierMixin, ImageEstimator):
         ``sample_mask`` is that of `PATS.fit`.
         """
         with fitting(self):
+            self.temperature_ = None
             rows, counted = pixels_of(self, X, sample_mask, reset=True)
             labels = as_targets(self, y, len(rows))
             targets = self.classes_[labels]

@@ -33,6 +33,7 @@ from patternfold.estimators.options import (
     make_settings,
 )
 from patternfold.estimators.pats import PATS
+from patternfold.estimators.probabilities import ProbabilityMixin
 from patternfold.learning.acceptance import ACCEPTANCES
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort
@@ -71,7 +72,7 @@ RELATIVE_ALPHA = SigmoidAlpha(0.05, 1.0, relative=True)
 """α that does not depend on the scale of the images; it grows twentyfold, as in the paper."""
 
 
-class JPATS(ClassifierMixin, ImageEstimator):
+class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     r"""Learn one pattern per class, jointly, and classify by the nearest manifold.
 
     Joint parameterised atom selection (Algorithm 2 of the paper) lowers a weighted sum of the
@@ -271,6 +272,7 @@ class JPATS(ClassifierMixin, ImageEstimator):
             True where a pixel counts; NaN never does.
         """
         with fitting(self) as interrupts:
+            self.temperature_ = None
             pixels = pixels_of(self, X, sample_mask, reset=True)
             rows = pixels.rows
             labels = as_targets(self, y, len(rows))

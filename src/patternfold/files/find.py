@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from patternfold._validation import near_path
 from patternfold.files.formats import KNOWN
 from patternfold.files.raw import ImageFileError, few
 
@@ -65,7 +66,7 @@ def _expand(place: str | Path) -> list[Path]:
     if Path(place).exists():
         return [Path(place)]
     if not glob.has_magic(os.fspath(place)):
-        raise ImageFileError(f"{place} does not exist.")
+        raise ImageFileError(f"{place} does not exist.{near_path(Path(place))}")
     matched = sorted(glob.glob(os.fspath(place), recursive=True))
     files = [Path(match) for match in matched if Path(match).suffix.lower() in KNOWN]
     # "photos/*" matches other files too; without pictures among them, folders may be meant.

@@ -68,6 +68,7 @@ def unpack_jpats(payload: Payload) -> JPATS:
             math.inf if threshold is None else take(description, "outlier_threshold", float)
         ),
         "outlier_label_": _plain(description.get("outlier_label")),
+        "temperature_": _temperature(description),
     }
     vars(model).update(shared | remembered)
     model._check_options()
@@ -127,7 +128,11 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     machine = _build_machine(description, arrays, classes)
     if machine.support_vectors_.shape[1] != views._n_features_out:
         raise ValueError(f"the array 'support_vectors' has shape {machine.support_vectors_.shape}")
-    fitted = {"views_": views, "classifier_": machine}
+    fitted = {
+        "views_": views,
+        "classifier_": machine,
+        "temperature_": _temperature(description),
+    }
     del shared["transformation_"]
     vars(model).update(shared | fitted)
     return model
@@ -164,9 +169,20 @@ def _describe_shared(model: Any, holder: Any) -> dict[str, Any]:
     return {
         "image_shape": list(model.image_shape_),
         "stacked": model._stacked,
+        "temperature": getattr(model, "temperature_", None),
         "transformation": describe_transformation(holder.transformation_),
         **describe_pattern(holder.patterns_[0]),
     }
+
+
+def _temperature(description: dict[str, Any]) -> float | None:
+    """Return the temperature of probabilities; models that were not calibrated have none."""
+    if description.get("temperature") is None:
+        return None
+    value = take(description, "temperature", float)
+    if not value > 0:
+        raise ValueError(f"'temperature' must be positive, not {value}")
+    return value
 
 
 def _shared_arrays(patterns: Sequence[Pattern], classes: np.ndarray) -> dict[str, np.ndarray]:

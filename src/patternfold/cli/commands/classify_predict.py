@@ -25,12 +25,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise Failure(f"{options.model} is no classifier; make one with 'classify train'.")
     found = read_new_images(file, options.source, options.skip_unreadable, console)
     predicted = [str(label) for label in model.predict(found.images, options.effort)]
-    distances = None
-    if hasattr(model, "project"):
-        distances = model.distances(found.images, options.effort)
-    rows = _rows(found.names, predicted, distances)
     classes = [str(c) for c in model.classes_]
-    columns = ["file", "class", *(f"distance_{c}" for c in classes if distances is not None)]
+    columns, numbers_of = ["file", "class"], []
+    probabilities = _probabilities(model, found, options, console)
+    if probabilities is not None:
+        columns += [f"probability_{c}" for c in classes]
+        numbers_of.append(probabilities)
+    if hasattr(model, "project"):
+        columns += [f"distance_{c}" for c in classes]
+        numbers_of.append(model.distances(found.images, options.effort))
+    rows = _rows(found.names, predicted, numbers_of)
     if options.output is not None:
         write_text(options.output, _as_csv(columns, rows))
     names, numbers = np.unique(predicted, return_counts=True)
@@ -40,6 +44,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
         "counts": counts,
         "predictions": dict(zip(found.names, predicted, strict=True)),
     }
+    if probabilities is not None:
+        values["probabilities"] = {
+            name: dict(zip(classes, line, strict=True))
+            for name, line in zip(found.names, probabilities.round(6).tolist(), strict=True)
+        }
     said = ", ".join(f"{count} {name}" for name, count in counts.items())
     text = f"{options.output}: {said}" if options.output else _as_csv(columns, rows).rstrip()
     if found.labels is not None and set(found.labels) <= set(classes):
@@ -49,13 +58,25 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _rows(names: Any, predicted: list[str], distances: np.ndarray | None) -> list[list[str]]:
-    rows = [[name, label] for name, label in zip(names, predicted, strict=True)]
-    if distances is not None:
-        rows = [
-            [*row, *(f"{v:.6g}" for v in line)] for row, line in zip(rows, distances, strict=True)
-        ]
-    return rows
+def _probabilities(
+    model: Any, found: Any, options: argparse.Namespace, console: Console
+) -> np.ndarray | None:
+    """Return probabilities of the classes, if the model knows them, and say what they are."""
+    if getattr(model, "temperature_", None) is None:
+        console.say(
+            "no probabilities: the model was not calibrated; 'classify train' with --holdout does"
+        )
+        return None
+    console.say("probabilities: softmax of the decisions, calibrated on held-out images")
+    return model.predict_proba(found.images, options.effort)
+
+
+def _rows(names: Any, predicted: list[str], numbers: list[np.ndarray]) -> list[list[str]]:
+    table = np.concatenate([np.empty((len(predicted), 0)), *numbers], axis=1)
+    return [
+        [name, label, *(f"{value:.6g}" for value in line)]
+        for name, label, line in zip(names, predicted, table, strict=True)
+    ]
 
 
 def _as_csv(columns: list[str], rows: list[list[str]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,24 +30,45 @@ def run(options: argparse.Namespace, console: Console) -> int:
     labels = _labels(found, options)
     held = _held_out(labels, options.holdout, options.seed)
     started = time.perf_counter()
-    model = _fit(options, bounds_of(options, found), found.images[~held], labels[~held], console)
+    learn = partial(_fit, options, bounds_of(options, found), console)
+    model = learn(found.images[~held], labels[~held])
     values: dict[str, Any] = {
         "model": str(options.output),
         "classes": [str(c) for c in model.classes_],
-        "images": int((~held).sum()),
-        "seconds": round(time.perf_counter() - started, 3),
     }
-    text = f"{options.output}: {len(values['classes'])} classes from {values['images']} images"
+    said = ""
     if held.any():
         judged, matrix = _judge(model, found.images[held], labels[held])
         values |= judged
-        text += (
-            f"; {judged['accuracy']:.1%} of {judged['held_out']} held-out images right\n{matrix}"
+        said = (
+            f"; {judged['accuracy']:.1%} of {judged['held_out']} held-out images right, by what "
+            f"the others taught\n{matrix}"
         )
+        console.say(f"{judged['accuracy']:.1%} of {judged['held_out']} held-out images right")
+        model.calibrate(found.images[held], labels[held])
+        model, held = _learn_from_all(learn, model, found, labels, held, console)
     check_interrupts()
+    values |= {
+        "images": int((~held).sum()),
+        "seconds": round(time.perf_counter() - started, 3),
+    }
     _save(model, found, labels, held, options)
-    console.result(values, text)
+    text = f"{options.output}: {len(values['classes'])} classes from {values['images']} images"
+    console.result(values, text + said)
     return 0
+
+
+def _learn_from_all(
+    learn: Any, first: Any, found: Any, labels: np.ndarray, held: np.ndarray, console: Console
+) -> tuple[Any, np.ndarray]:
+    """Learn again with the images that were held out; probabilities stay as calibrated on them."""
+    console.say(f"learning again, from all {len(labels)} images (Ctrl-C keeps the first model)")
+    try:
+        model = learn(found.images, labels)
+    except KeyboardInterrupt:
+        return first, held
+    model.temperature_ = first.temperature_
+    return model, np.zeros_like(held)
 
 
 def _labels(found: Any, options: argparse.Namespace) -> np.ndarray:
@@ -74,11 +96,11 @@ def _held_out(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
 
 
 def _fit(
-    options: argparse.Namespace, bounds: Any, images: Any, labels: Any, console: Console
+    options: argparse.Namespace, bounds: Any, console: Console, images: Any, labels: Any
 ) -> Any:
     from patternfold import JPATS, PATS, AlignedViewsClassifier
 
-    progress = Progress(console)
+    progress = Progress(console, options.atoms)
     shared: dict[str, Any] = {
         "transformation": options.transformation,
         "mother": options.mother,

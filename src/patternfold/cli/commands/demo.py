@@ -6,15 +6,26 @@ import argparse
 
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console
+from patternfold.cli.outputs import check_output
+from patternfold.cli.progress import Progress
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Learn a digit; write a picture, a model file and its explorer."""
+    check_output(options.output, options.force, folder=True)
     use_cache()
     from patternfold.cli.demo import demonstrate
 
-    values, text = demonstrate(
-        options.output, options.digit, options.images, options.atoms, options.seed, console.say
-    )
+    progress = Progress(console, options.atoms)
+    with progress.listening():
+        values, text = demonstrate(
+            options.output,
+            options.digit,
+            options.images,
+            options.atoms,
+            options.seed,
+            console.say,
+            progress,
+        )
     console.result(values, text)
     return 0

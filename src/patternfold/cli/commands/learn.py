@@ -15,6 +15,9 @@ from patternfold.cli.models import place_names, prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
 
+INTERRUPTED = "interrupted"
+"""Why learning stopped, as `patternfold.learning.state` says, which takes long to import."""
+
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Read, learn, write."""
@@ -32,8 +35,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     seconds = time.perf_counter() - started
     _save(model, found, options)
     # Who has interrupted does not want to wait for a look at the images.
-    evidence = None if interrupted else model.examine(found.images, names=found.names)
-    _conclude(model, evidence, options, seconds, console)
+    looked = (None, []) if interrupted else _look(model, found)
+    _conclude(model, *looked, options, seconds, console)
     return 1 if interrupted else 0
 
 
@@ -57,12 +60,23 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any
     with warnings.catch_warnings(record=True) as caught, progress.listening():
         warnings.simplefilter("always")
         model.fit(found.images)
-    interrupted = model.stop_reason_ == "interrupted"
+    interrupted = model.stop_reason_ == INTERRUPTED
     for warning in caught:
         if not interrupted and issubclass(warning.category, UserWarning):
             console.warn(str(warning.message))
     model.callback = None
     return model, interrupted
+
+
+def _look(model: Any, found: Any) -> tuple[Any, list[Any]]:
+    """Look at the images again, unless Ctrl-C says not to wait for it: the model is written."""
+    from patternfold.estimators.remarks import remarks_on
+
+    try:
+        evidence = model.examine(found.images, names=found.names)
+        return evidence, remarks_on(model, evidence)
+    except KeyboardInterrupt:
+        return None, []
 
 
 def _save(model: Any, found: Any, options: argparse.Namespace) -> None:
@@ -86,12 +100,14 @@ def _save(model: Any, found: Any, options: argparse.Namespace) -> None:
 
 
 def _conclude(
-    model: Any, evidence: Any, options: argparse.Namespace, seconds: float, console: Console
+    model: Any,
+    evidence: Any,
+    remarks: list[Any],
+    options: argparse.Namespace,
+    seconds: float,
+    console: Console,
 ) -> None:
-    from patternfold.estimators.remarks import remarks_on
-
-    error, interrupted = float(model.error_path_[-1]), evidence is None
-    remarks = remarks_on(model, evidence)
+    error, interrupted = float(model.error_path_[-1]), model.stop_reason_ == INTERRUPTED
     values = {
         "model": str(options.output),
         "images": len(model.parameters_),
