@@ -224,6 +224,13 @@ with warm_up(work, "float32"):
     assert "KeyboardInterrupt" in ended.stderr
 
 
+def test_block_that_has_heard_ctrl_c_does_not_wait():
+    go_on = threading.Event()
+    with listening(), pytest.raises(KeyboardInterrupt), warm_up(go_on.wait, "float32"):
+        lost_interrupt()  # as a run that ends with what there is
+    go_on.set()
+
+
 def test_failing_block_does_not_wait():
     go_on = threading.Event()
     with pytest.raises(KeyboardInterrupt), warm_up(go_on.wait, "float32"):

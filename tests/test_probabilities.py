@@ -32,8 +32,9 @@ def test_probabilities_need_images_that_were_not_learned_from(tmp_path, monkeypa
     decided = np.where(labels == "dot", 0.3, -0.2)
     monkeypatch.setattr(type(model), "decision_function", lambda self, X, effort: decided)
     assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match="calibrate"):
+    with pytest.raises(AttributeError, match="no attribute 'predict_proba'") as caught:
         model.predict_proba(images)
+    assert "calibrate(X, y)" in str(caught.value.__cause__)
     with pytest.raises(ValueError, match="Did you mean 'dot'"):
         model.calibrate(images, np.repeat("dots", len(images)))
     chances = model.calibrate(images, labels).predict_proba(images)

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 
+from patternfold.numerics.interrupts import check_interrupts
 from patternfold.numerics.precision import precision
 
 _OPTIONS: dict[str, Any] = {
@@ -71,4 +72,5 @@ def warm_up(work: Callable[[], object], dtype: Any) -> Iterator[None]:
     # down around it ends in a segmentation fault.
     Thread(target=run, daemon=False).start()
     yield
+    check_interrupts()  # who ends with what there is does not wait for what comes next
     done.wait()  # an interrupted Thread.join would take the thread for finished
