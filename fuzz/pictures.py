@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent)]
 
 import numpy as np  # noqa: E402
+import tifffile  # noqa: E402
 from harness import Finding, damaged, main  # noqa: E402
 from PIL import Image  # noqa: E402
 
@@ -60,6 +61,30 @@ def _pictures() -> list[tuple[bytes, str]]:
     return files
 
 
+def _stacks() -> list[tuple[bytes, str]]:
+    """Stacks as microscopes and ImageJ write them."""
+    rng = np.random.default_rng(2)
+    stack = rng.random((4, 9, 7)).astype(np.float32).reshape(2, 2, 9, 7)
+    grey = {"photometric": "minisblack"}
+    colour = rng.integers(0, 2**16, (9, 7, 3), np.uint16)
+    small = rng.integers(0, 256, (9, 7), np.uint8)
+    files = []
+    for values, options in (
+        (stack, {"ome": True, "metadata": {"axes": "TCYX"}, **grey}),
+        (stack, {"imagej": True, "metadata": {"axes": "TCYX"}, **grey}),
+        (stack, {"truncate": True, **grey}),
+        *((stack, {"compression": packing, **grey}) for packing in ("zlib", "lzw", "zstd")),
+        (colour, {"photometric": "rgb", "compression": "lzw", "predictor": True}),
+        (np.moveaxis(colour, 2, 0), {"photometric": "rgb", "planarconfig": "separate"}),
+        (small, {"photometric": "miniswhite", "tile": (16, 16)}),
+        (small, {"compression": "jpeg", **grey}),
+    ):
+        file = io.BytesIO()
+        tifffile.imwrite(file, values, **options)
+        files.append((file.getvalue(), ".tif"))
+    return files
+
+
 def _arrays() -> list[tuple[bytes, str]]:
     """Small arrays and stacks."""
     rng = np.random.default_rng(1)
@@ -80,7 +105,7 @@ def _arrays() -> list[tuple[bytes, str]]:
     return files
 
 
-SEEDS = _pictures() + _arrays()
+SEEDS = _pictures() + _stacks() + _arrays()
 ENDINGS = sorted({ending for _, ending in SEEDS})
 
 
