@@ -1,7 +1,5 @@
 """Remarks: each check is raised by a case made for it, and by none that is in order."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from helpers import SHAPE, small_model, small_pattern
@@ -13,14 +11,6 @@ from patternfold.estimators.unaligned import mean_error, spread, standardised
 from patternfold.learning.project import Projection
 
 OTHER = Pattern([1.0, 0.5], [[0.0, 0.0, 0.0, 0.5, 0.1], [0.0, 0.3, 0.0, 0.1, 0.1]])
-
-
-@dataclass(frozen=True)
-class Found(Projection):
-    """A projection with second poses."""
-
-    second: np.ndarray | None = None
-    second_distances: np.ndarray | None = None
 
 
 @pytest.fixture
@@ -39,7 +29,8 @@ def evidence_of(model, images, lam=None, second=None, ratio=2.0):
     status = np.repeat("converged", len(rows))
     second = np.full_like(lam, np.nan) if second is None else second
     names = model.transformation_.parameters.names
-    found = Found(lam, distances, status, names, second, ratio * distances)
+    one = np.ones(len(rows))
+    found = Projection(lam, distances, status, names, one, 0 * one, second, ratio * distances)
     return Evidence(model, rows, found, names=[f"{i}.png" for i in range(len(rows))])
 
 

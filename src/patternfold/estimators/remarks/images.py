@@ -59,7 +59,7 @@ def _baseline(evidence: Evidence) -> Iterator[Remark]:
 
 def _poses(evidence: Evidence) -> Iterator[Remark]:
     ambiguous = ambiguous_poses(evidence)
-    if ambiguous is None or ambiguous.mean() <= OFTEN_AMBIGUOUS:
+    if ambiguous.mean() <= OFTEN_AMBIGUOUS:
         return
     text = (
         f"{int(ambiguous.sum())} of {len(ambiguous)} images fit a second pose nearly as well as "
@@ -69,20 +69,17 @@ def _poses(evidence: Evidence) -> Iterator[Remark]:
     yield Remark("two-poses", text, tuple(np.flatnonzero(ambiguous).tolist()))
 
 
-def ambiguous_poses(evidence: Evidence) -> np.ndarray | None:
-    """Tell which images have a second pose at nearly the same distance; None if not searched."""
-    second = getattr(evidence.found, "second_distances", None)
-    if second is None:
-        return None
+def ambiguous_poses(evidence: Evidence) -> np.ndarray:
+    """Tell which images have a second pose at nearly the same distance."""
     # Two exact fits are told apart by their difference from the image, not from one another.
     first = np.maximum(evidence.found.distances, 1e-3 * evidence.norms)
-    return (second <= NEARLY_EQUAL * first) & ~evidence.blank
+    return (evidence.found.second_distances <= NEARLY_EQUAL * first) & ~evidence.blank
 
 
 def _apart(evidence: Evidence, which: np.ndarray) -> str:
     """Say how far apart the angles of two poses are, if the images agree on it."""
-    other = np.asarray(getattr(evidence.found, "second", None))[which]
-    first, second = evidence.angles, angles_of(evidence.model.transformation_, other)
+    family = evidence.model.transformation_
+    first, second = evidence.angles, angles_of(family, evidence.found.second[which])
     if first is None or second is None:
         return ""
     apart = np.rad2deg(np.abs((second - first[which] + np.pi) % (2 * np.pi) - np.pi))
