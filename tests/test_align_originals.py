@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 
 import cv2
 import numpy as np
@@ -230,11 +231,15 @@ def test_stacks_hold_the_same_pictures(model, folder, tmp_path):
     np.testing.assert_array_equal(array[:], pages)
     assert array.attrs["names"][:2] == ["00_8.png", "01_16.png"]
     assert rows[1]["file"] == "x.tif[1]"
+    (tmp_path / "y.zarr" / "old").write_text("of an older array")
+    align(model, source, tmp_path / "y.zarr", "--prepared", "--force")
+    assert zarr.open_array(tmp_path / "y.zarr", mode="r").shape == (len(KINDS), *SHAPE)
+    assert not (tmp_path / "y.zarr" / "old").exists()
     assert read(tmp_path / "x_mean.png").dtype == np.uint16
     assert len(read_pictures(tmp_path / "x.tif")[0]) == len(KINDS)  # ours to read, too
 
 
-def test_what_was_there_is_replaced_or_refused(model, folder, tmp_path, capsys):
+def test_what_was_there_is_replaced_or_refused(model, folder, tmp_path, capsys, monkeypatch):
     mine = tmp_path / "mine.zarr"
     mine.mkdir()
     (mine / "letter.txt").write_text("dear")
@@ -242,6 +247,10 @@ def test_what_was_there_is_replaced_or_refused(model, folder, tmp_path, capsys):
     assert main([str(a) for a in arguments]) == 1
     assert "holds no zarr array" in capsys.readouterr().err
     assert (mine / "letter.txt").read_text() == "dear"
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "zarr", None)
+        assert main(["align", str(model), str(folder), "-o", str(tmp_path / "z.zarr")]) == 1
+    assert "pip install 'patternfold[zarr]'" in capsys.readouterr().err
     (tmp_path / "x_poses.csv").write_text("old")
     assert main(["align", str(model), str(folder), "-o", str(tmp_path / "x.tif")]) == 1
     assert "x_poses.csv exists already" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from patternfold.files.kinds import Kind
 from patternfold.show.png import encode_png
 
-PNG, TIFF = ".png", ".tif"
+PNG, TIFF, ZARR = ".png", ".tif", ".zarr"
 _QUICK = 6  # of 9: zlib's own default; the last percent would take most of the time
 _CLASSIC = 2**32 - 2**25
 """Bytes up to which a TIFF file need not be a BigTIFF, which some programs don't read."""
@@ -38,7 +39,7 @@ def write_tiff(
     file: Any, pictures: Iterable[np.ndarray], shape: tuple[int, int, int], kind: Kind
 ) -> None:
     """Write pictures of one size and kind as pages of an open TIFF file; shape is (N, H, W)."""
-    tifffile = _needs("tifffile", "TIFF files", "cli")
+    tifffile = require_writer(TIFF)
     size = int(np.prod(shape)) * kind.channels * kind.dtype.itemsize
     alpha = {"extrasamples": ["unassalpha"]} if kind.has_alpha else {}
     photometric = "rgb" if kind.channels > 2 else "minisblack"
@@ -57,7 +58,7 @@ def write_zarr(
     attributes: dict[str, Any],
 ) -> None:
     """Write pictures of one size and kind as a zarr array of shape (N, H, W) or (N, H, W, C)."""
-    zarr = _needs("zarr", "zarr arrays", "zarr")
+    zarr = require_writer(ZARR)
     channels = (kind.channels,) if kind.channels > 1 else ()
     array = zarr.create_array(
         store=str(place),
@@ -96,12 +97,12 @@ def mean_picture(mean: np.ndarray, kinds: Sequence[Kind]) -> np.ndarray:
     return np.rint(np.clip(mean, 0, 1) * white).astype(dtype)
 
 
-def _needs(module: str, what: str, extra: str) -> Any:
-    from importlib import import_module
-
+def require_writer(ending: str) -> Any:
+    """Return the module that writes such files, or say how to get it."""
+    module, extra = ("zarr", "zarr") if ending == ZARR else ("tifffile", "cli")
     try:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"Writing {what} needs {module}: pip install 'patternfold[{extra}]'."
+            f"Writing {ending} files needs {module}: pip install 'patternfold[{extra}]'."
         ) from error

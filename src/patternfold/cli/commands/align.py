@@ -62,6 +62,10 @@ def _writer(output: Path) -> Callable[..., None]:
 
 def _check_outputs(options: argparse.Namespace) -> None:
     output, ending = options.output, options.output.suffix.lower()
+    if ending in BESIDE:
+        from patternfold.show.pictures import require_writer
+
+        require_writer(ending)  # what is missing is said before the work, not after it
     check_output(output, options.force, folder=ending in ("", ".zarr"))
     sources = [place for place in options.source if place.exists()]
     if output.exists() and any(map(output.samefile, sources)):
