@@ -27,6 +27,7 @@ def small_model(transformation="similarity", mother="gaussian", n_images=6, shap
     model.pattern_ = pattern
     model.transformation_ = as_transformation(transformation).with_bounds(options.get("bounds", {}))
     model.parameters_ = lam
+    model.gain_, model.offset_ = np.ones(n_images), np.zeros(n_images)
     model.error_path_ = np.array([0.5, 0.1, 0.01])
     model.n_iter_ = 3
     model.stop_reason_ = "all atoms chosen"

@@ -18,9 +18,6 @@ from patternfold.files import Preparation, read_pictures
 from patternfold.persistence import save
 from patternfold.show.png import encode_png
 
-# Of pictures with transparent lines.
-pytestmark = pytest.mark.filterwarnings("ignore:All-NaN", "ignore:Mean of empty")
-
 SIDE = 60
 """Pixels of the largest picture; the canvas shows it in 16."""
 

@@ -17,8 +17,7 @@ MATRIX = ("m11", "m12", "m13", "m21", "m22", "m23")
 
 def confidence_of(poses: Any) -> np.ndarray:
     """Return 1 − d²/d₂² by the next best pose: 0 where it fits as well, 1 where there is none."""
-    first = np.asarray(poses.distances, np.float64)
-    second = np.asarray(getattr(poses, "second_distances", np.full_like(first, np.inf)), np.float64)
+    first, second = (np.asarray(d, np.float64) for d in (poses.distances, poses.second_distances))
     known = np.isfinite(second)
     ratio = np.divide(first, second, out=np.ones_like(first), where=known & (second > 0))
     return np.where(known, np.clip(1 - ratio**2, 0, 1), 1.0)
@@ -33,15 +32,13 @@ def pose_columns(full: FullSize, poses: Any) -> dict[str, np.ndarray]:
     """
     family = full.transformation
     shifts = full.origins()
-    ones = np.ones(len(full))
-    seconds = getattr(poses, "second", np.full(poses.parameters.shape, np.nan))
     return {
         **(_affine_columns(full, shifts) if family.is_affine else _shift_columns(shifts)),
         "distance": poses.distances,
-        "gain": getattr(poses, "gain", ones),
-        "offset": getattr(poses, "offset", 0 * ones),
+        "gain": poses.gain,
+        "offset": poses.offset,
         "confidence": confidence_of(poses),
-        **({"second_angle_deg": _second_angles(full, seconds)} if family.is_affine else {}),
+        **({"second_angle_deg": _second_angles(full, poses.second)} if family.is_affine else {}),
         **dict(zip(family.parameters.names, poses.parameters.T, strict=True)),
     }
 

@@ -324,14 +324,18 @@ class PATS(TransformerMixin, ImageEstimator):
         aligned = align(rows - offset, found.parameters, self.transformation_, **options)
         return aligned + offset[:, :, None]
 
-    def matrices(self, X: Any, effort: str | Effort = "normal") -> np.ndarray:
+    def matrices(
+        self, X: Any, effort: str | Effort = "normal", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return the matrices that take images into the pattern's frame, shape (N, 2, 3).
 
         They are in pixels, as OpenCV takes them: see `patternfold.matrices`.
         """
         check_is_fitted(self)
         require_affine(self.transformation_)
-        return matrices(self.transform(X, effort), self.transformation_, self.image_shape_)
+        return matrices(
+            self.transform(X, effort, sample_mask), self.transformation_, self.image_shape_
+        )
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_mask: Any = None

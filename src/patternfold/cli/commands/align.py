@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     model = file.model
     found = read_new_images(file, options.source, options.skip_unreadable, console)
-    poses = model.project(found.images, options.effort)
+    poses = model.project(found.images, options.effort, found.mask)
     aligned = Aligned.of(
         found,
         poses.parameters,
