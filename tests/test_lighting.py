@@ -132,7 +132,7 @@ class TestProjection:
         bar = Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.15]])
         lam = np.array([[0.4, 0.1, 0.0]])
         image = manifold.render(bar, lam, "rotation-translation", SHAPE)
-        found = project(bar, image + 0.01, "rotation-translation", effort="quick")
+        found = project(bar, image + 0.01, "rotation-translation", effort=pf.Effort())
         turned = abs(found.second[0, 0] - found.parameters[0, 0])
         assert turned == pytest.approx(np.pi, abs=0.05)
         assert found.second_distances[0] == pytest.approx(found.distances[0], rel=0.01)

@@ -82,7 +82,7 @@ _AGAIN = Effort(
 )
 
 EFFORTS: dict[str, Effort] = {
-    "quick": Effort(),
+    "quick": Effort(n_finalists=1),
     "normal": Effort(again=_AGAIN),
     "thorough": Effort(
         misfit=-1.0,
