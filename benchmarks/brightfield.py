@@ -1,13 +1,13 @@
 """Ordinary pictures, as a new user would give them: `learn` and `align` with no options.
 
-Generated pictures of one textured thing, of known poses, on dark, mid-grey and light backgrounds, with
-vignettes, light edges, black bars, colour, 8 and 16 bits, sizes 80 to 700. Each set is written to files
-and goes through the command line; the angles in poses.csv are compared with the true ones, up to one
-turn for all, and for symmetric things up to their symmetry. Sets with pictures that do not belong must
-raise the remarks that name them.
+Generated pictures of one textured thing, of known poses, on dark, mid-grey and light backgrounds,
+with vignettes, light edges, black bars, colour, 8 and 16 bits, sizes 80 to 700. Each set is written
+to files and goes through the command line; the angles in poses.csv are compared with the true ones,
+up to one turn for all, and for symmetric things up to their symmetry. Sets with pictures that do
+not belong must raise the remarks that name them.
 
     python benchmarks/brightfield.py                 30 pictures of each kind
-    python benchmarks/brightfield.py --pictures 12 --background grey
+    python benchmarks/brightfield.py --pictures 12 --background grey --plain
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ class FullSize:
 
         With ``expand``, the frame is enlarged so that nothing of the aligned pictures is cut off.
         """
-        frame = _frame(_covered(placements, shapes), scale or min(p.scale for p in placements))
+        covered = _covered(placements, shapes, canvas)
+        frame = _frame(covered, scale or min(p.scale for p in placements))
         lam = np.asarray(parameters, np.float64)
         known = cls(transformation, lam, Grid(*canvas), tuple(placements), tuple(shapes), frame)
         return replace(known, frame=_enlarged(known)) if expand else known
@@ -159,15 +160,25 @@ def _moved(
 
 
 def _covered(
-    placements: Sequence[Placement], shapes: Sequence[tuple[int, int]]
+    placements: Sequence[Placement], shapes: Sequence[tuple[int, int]], canvas: tuple[int, int]
 ) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of what the pictures cover on the canvas."""
+    """Left, top, right and bottom of what the pictures cover on the canvas.
+
+    What of large pictures lies beyond it is not asked for: they were cut to where something is.
+    """
     corners = [
         (p.left, p.top, p.left + p.scale * width, p.top + p.scale * height)
         for p, (height, width) in zip(placements, shapes, strict=True)
     ]
     left, top, right, bottom = zip(*corners, strict=True)
-    return min(left), min(top), max(right), max(bottom)
+    height, width = canvas
+    beyond = 0.5  # by rounding, a picture that fits may stand out so far
+    return (
+        min(left) if min(left) > -beyond else 0.0,
+        min(top) if min(top) > -beyond else 0.0,
+        max(right) if max(right) < width + beyond else float(width),
+        max(bottom) if max(bottom) < height + beyond else float(height),
+    )
 
 
 def _frame(covered: tuple[float, float, float, float], scale: float) -> Frame:
