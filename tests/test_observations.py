@@ -140,7 +140,7 @@ def test_chunks_have_the_size_that_suits_a_device():
     assert chunk_size(10**6, 2**10, "cpu") == CHUNK_BYTES["cpu"] // 2**10
     assert chunk_size(10**6, 2**20, "cpu") == 8
     assert chunk_size(10**6, 10**9, "cpu") == 1
-    assert [chunk_size(n, 100, "cpu") for n in (0, 1, 5, 9)] == [1, 1, 6, 12]
+    assert [chunk_size(n, 100, "cpu") for n in (0, 1, 5, 9, 33)] == [8, 8, 8, 16, 48]
 
 
 @pytest.mark.usefixtures("x64")

@@ -177,7 +177,9 @@ class Observations:
                 images, self.grid, weights, pixel_weights, size=size, lighting=self.lighting
             )
         chunk = self.chunks[0]
-        size = size or min(padded_rows(max(1, len(index))), len(chunk.images))
+        bytes_per_image = self.grid.n_pixels * self.dtype.itemsize
+        fitting = chunk_size(len(index), bytes_per_image, jax.default_backend())
+        size = size or min(fitting, len(chunk.images))
         chunks, counts = [], []
         for begin in range(0, max(1, len(index)), size):
             some = np.asarray(index[begin : begin + size], np.int32)
@@ -246,12 +248,16 @@ class Observations:
 
 
 def chunk_size(n_images: int, bytes_per_image: int, platform: str) -> int:
-    """Images per chunk: a power of two, or what a single chunk needs."""
+    """Images per chunk: a power of two, or what a single chunk needs.
+
+    Few images are filled up to 8, 16 or 32: computing on them takes less time than compiling.
+    """
     most = CHUNK_BYTES.get(platform, CHUNK_BYTES["cpu"]) // max(1, bytes_per_image)
     # A few images at least, unless these alone are large: dozens of arrays of their size exist.
     most = max(most, min(8, MOST_BYTES // max(1, bytes_per_image)), 1)
     most = 2 ** (most.bit_length() - 1)
-    return min(most, padded_rows(max(1, n_images)))
+    needed = padded_rows(n_images) if n_images > 32 else max(8, 2 ** (n_images - 1).bit_length())
+    return min(most, needed)
 
 
 def _filled(rows: np.ndarray, size: int) -> np.ndarray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import jax
 import numpy as np
 
 from patternfold.learning.coarse import coarsened
@@ -21,6 +22,14 @@ from patternfold.model.transformations import AbstractTransformation
 
 MOST_STEPS = 2**30
 """No limit but that of the effort."""
+
+ONE_BY_ONE = ("cpu",)
+"""Where patterns are searched for one after the other: code for one pattern, compiled while they
+were learned, serves any number. Elsewhere a product of all images and patterns is what is fast."""
+
+AT_ONCE_AGAIN = {"cpu": 8}
+"""Images in a chunk of the second search: on a CPU always as many, so that it is compiled once. All
+their candidates together keep it busy."""
 
 LAST_STEPS = 4
 """Most steps on all pixels of large images, from what was found on cells."""
@@ -74,17 +83,15 @@ def locate(
         return locate(
             observations, patterns, transformation, last, found.lam, False, False, describe
         )
-    found = _locate_once(
-        observations,
-        patterns,
-        transformation,
-        effort,
-        start,
-        everywhere,
-        with_bank,
-        describe,
-        steps,
-    )
+    alike = [[p] for p in patterns] if jax.default_backend() in ONE_BY_ONE else [patterns]
+    starts = [None] * len(alike) if start is None else np.array_split(start, len(alike), axis=1)
+    parts = [
+        _locate_once(
+            observations, some, transformation, effort, own, everywhere, with_bank, describe, steps
+        )
+        for some, own in zip(alike, starts, strict=True)
+    ]
+    found = Found(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
     if effort.again is not None and everywhere and len(observations):
         found = _again(observations, patterns, transformation, effort, found)
     return _with_empty(observations, patterns, transformation, found)
@@ -162,13 +169,19 @@ def _again(
         misfit = np.flatnonzero(found.misfit[:, m] > effort.misfit)
         if not len(misfit) or not pattern.n_atoms or effort.again is None:
             continue
-        part = observations.take(misfit)
+        part = observations.take(misfit, size=_size_again(observations))
         start = found.lam[misfit, m : m + 1]
         again = _locate_once(part, [pattern], transformation, effort.again, start, True)
         better = again.square[:, 0] < found.square[misfit, m]
         for whole, new in zip(found, again, strict=True):
             whole[misfit[better], m] = new[better, 0]
     return found
+
+
+def _size_again(observations: Observations) -> int | None:
+    """Images per chunk in the second search, None for as many as there are."""
+    at_once = AT_ONCE_AGAIN.get(jax.default_backend())
+    return None if at_once is None else min(at_once, len(observations.chunks[0].images))
 
 
 def _with_empty(
