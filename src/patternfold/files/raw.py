@@ -15,6 +15,9 @@ LARGEST = 2**27
 LARGEST_ARRAY = 2**29
 """Most bytes that an array unpacks to, with the same exception."""
 
+INFINITE = 1e30
+"""From here on numbers are as good as infinite: differences and squares must stay within bounds."""
+
 OPAQUE = 0.99
 """Alpha from which nothing shines through."""
 
@@ -95,7 +98,7 @@ def grey(values: np.ndarray) -> Grey:
 
 def _without_gaps(pixels: np.ndarray, counts: np.ndarray, traits: set[str]) -> Grey:
     """Fill what is NaN or infinite with the median, and do not count it."""
-    finite = np.isfinite(pixels)
+    finite = np.abs(pixels) < INFINITE
     if not finite.all():
         if not finite.any():
             raise ValueError("all of its pixels are NaN or infinite")
