@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from patternfold.datasets import load_mnist, make_brightfield
 from patternfold.datasets.things import Thing
-from patternfold.files import Placement, Preparation, read_images, read_originals
+from patternfold.files import Placement, Preparation, read_images, read_originals, read_pictures
 from patternfold.files.background import find_backdrop
 from patternfold.files.borders import Inside, find_inside
 from patternfold.files.prepare import prepare
@@ -56,6 +57,17 @@ def test_bars_are_found(value):
     assert found.top >= 2
     one_sided = np.pad(picture(), [(0, 14), (0, 0)], constant_values=value)
     assert find_inside(one_sided) == inside_of(one_sided.shape, 0, 15, 0, 0)
+
+
+@pytest.mark.parametrize("thick", [0, 2, 3])
+def test_bars_around_a_frame_after_compression(thick, tmp_path):
+    inner = framed(picture(0.45), 0.8, thick) if thick else picture(0.45)
+    pixels = np.pad(inner, [(29, 29), (0, 0)])
+    Image.fromarray((255 * pixels).astype(np.uint8)).save(tmp_path / "x.jpg", quality=90)
+    (seen,) = read_pictures(tmp_path / "x.jpg")[0]
+    found = find_inside(seen.pixels)
+    assert 29 + thick <= found.top <= 34 + thick
+    assert 29 + thick <= 148 - found.bottom <= 34 + thick
 
 
 def test_pictures_without_frames_are_kept_whole():

@@ -30,12 +30,12 @@ class Backdrop:
     """Whether an uneven background is light that falls on things, rather than light added."""
     noise: float
     """Standard deviation of the background around it."""
-    strength: float
-    """Root mean square of all that is not background."""
     polarity: float
     """From -1, all things darker than the background, to 1, all lighter."""
     share: float
     """Share of pixels that stand out."""
+    strength: float
+    """Their root mean square."""
     middle: tuple[float, float] | None
     """Middle x and y of what stands out, in pixels from the upper left edge, if anything does."""
     reach: float
@@ -67,16 +67,15 @@ def find_backdrop(pixels: np.ndarray, counts: np.ndarray | None = None) -> Backd
             surface, fitted, noise = uneven
             level = float(np.median(fitted[known]))
             multiplies = bool(fitted[known].min() > _BRIGHT * values[known].max())
-    residuals = np.where(known, values - fitted, 0)
-    out = _stand_out(residuals, noise)
+    out = _stand_out(np.where(known, values - fitted, 0), noise)
     return Backdrop(
         level,
         surface,
         multiplies,
         noise,
-        float(np.sqrt((residuals**2).sum() / known.sum())),
         _polarity(out),
         float((out != 0).sum() / known.sum()),
+        float(np.sqrt((out * out).sum() / max(1, (out != 0).sum()))),
         *_extent(out * out, step),
     )
 

@@ -119,7 +119,7 @@ def _bar(view: np.ndarray, contrast: float) -> int:
     # One speck of dirt must not hide a bar, nor compression that leaves it slightly uneven.
     even = (high - low <= _FLAT * contrast) & (np.abs(middle - middle[0]) <= _FLAT * contrast)
     lines = len(even) if even.all() else int(np.argmin(even))
-    if not 0 < lines < len(even) - 4:
+    if not 0 < lines < len(even) - _BLOCK:
         return 0
     exact = float(high[:lines].max() - low[:lines].min()) == 0 and lines > 1
     if exact and np.mean(view[lines : lines + 3] == middle[0]) < 0.2:
@@ -127,7 +127,7 @@ def _bar(view: np.ndarray, contrast: float) -> int:
     # Compression lets a step ring across its block; the bar goes on to where its middle changes.
     left = np.abs(middle[lines : lines + _BLOCK] - middle[0]) > _FLAT * contrast
     lines += int(np.argmax(left))
-    if lines > len(even) - 4:
+    if lines > len(even) - _BLOCK:
         return 0
     behind = view[lines + 1 : lines + 4]  # one line further, where a soft step has ended
     apart = np.abs(behind - middle[0]) > _STEP * contrast
@@ -135,11 +135,13 @@ def _bar(view: np.ndarray, contrast: float) -> int:
 
 
 def _is_a_step(view: np.ndarray, lines: int) -> bool:
-    """Tell a step from a slope: behind it, brightness changes much less."""
-    before, after, deeper = (
-        _median(view[begin : begin + 2]) for begin in (max(0, lines - 2), lines + 1, lines + 3)
+    """Tell a step from a slope: behind it, or behind a frame there, brightness changes less."""
+    before = _median(view[max(0, lines - 2) : lines])
+    levels = [_median(view[lines + k : lines + k + 2]) for k in range(1, 9, 2)]
+    return any(
+        abs(after - before) > 4 * abs(deeper - after)
+        for after, deeper in ((levels[0], levels[1]), (levels[2], levels[3]))
     )
-    return bool(abs(after - before) > 4 * abs(deeper - after))
 
 
 def _is_strange(view: np.ndarray, lines: int, contrast: float) -> bool:

@@ -153,7 +153,8 @@ def _blank(backdrops: Sequence[Backdrop]) -> list[bool]:
     share = float(np.median([b.share for b in backdrops]))
     strength = float(np.median([b.strength for b in backdrops]))
     return [
-        b.strength == 0 or (b.share <= _BLANK * share and b.strength < _FAINT * strength)
+        (b.noise == 0 and b.share == 0)
+        or (b.share <= _BLANK * share and b.strength < _FAINT * strength)
         for b in backdrops
     ]
 
