@@ -63,6 +63,23 @@ def test_classifiers(images):
         np.testing.assert_array_equal(found, one.predict(images))
 
 
+@pytest.mark.usefixtures("least_effort")
+@pytest.mark.parametrize("options", [{}, {"alpha": "auto"}, {"alpha": 0.3, "beta": 5.0}])
+def test_weights_of_the_classification_error(images, options):
+    """α and β mean the same for images of any usual format."""
+    model = pf.JPATS(2, n_joint=2, n_tuning=3, acceptance="by-class", **SMALL, **options)
+    one = clone(model).fit(images, LABELS)
+    assert one.n_iter_ > 1
+    other = clone(model).fit(np.ldexp(images, 8), LABELS)
+    np.testing.assert_array_equal(other.error_path_, one.error_path_)
+    for ours, theirs in zip(one.patterns_, other.patterns_, strict=True):
+        np.testing.assert_array_equal(theirs.coef, np.ldexp(ours.coef, 8))
+        np.testing.assert_array_equal(theirs.gamma, ours.gamma)
+    # Not by a power of two either; patterns differ by what rounding leads to.
+    third = clone(model).fit(images / 3, LABELS)
+    np.testing.assert_allclose(third.error_path_, one.error_path_, rtol=0.02)
+
+
 def test_brighter_than_the_pattern(rng):
     dim = rng.random((2, 6, 6))
     images = dim * [[[1.0]], [[1e200]]]  # whose square is infinite

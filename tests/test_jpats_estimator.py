@@ -61,7 +61,8 @@ def fitted(classes):
 def test_contract(fitted, classes):
     X, y = classes
     assert list(fitted.classes_) == ["one", "three", "two"]
-    assert [p.n_atoms for p in fitted.patterns_] == [3, 3, 3]
+    # Of the last atoms, those that are chosen jointly and don't help are left out.
+    assert all(2 <= p.n_atoms <= 3 for p in fitted.patterns_)
     assert fitted.cross_parameters_.shape == (48, 3, 3)
     assert fitted.distances(X).shape == fitted.decision_function(X).shape == (48, 3)
     assert fitted.score(X, y) > 0.9

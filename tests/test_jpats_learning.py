@@ -17,6 +17,7 @@ from patternfold.learning.observations import Observations
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.refit.tuning import SmoothError, tune
 from patternfold.learning.schedules import (
+    AlphaInUnits,
     BetaSchedule,
     ConstantAlpha,
     ConstantBeta,
@@ -99,6 +100,16 @@ def test_beta_is_the_logistic_fit(rng):
     assert fit_beta(f, f > 0) < 500
     assert BetaSchedule(fit_beta, first=3.0).start(0.5) == 6.0
     assert ConstantBeta(7.0).start(0.5) == ConstantBeta(7.0)(f, wrong) == 7.0
+
+
+def test_schedules_follow_the_unit_of_the_images(rng):
+    f, wrong = rng.normal(size=50), rng.uniform(size=50) < 0.3
+    for alpha in (SigmoidAlpha(), ConstantAlpha(2.0), SigmoidAlpha(relative=True)):
+        assert AlphaInUnits(alpha, 9.0)(6, 9 * 0.1) == pytest.approx(9 * alpha(6, 0.1))
+    for beta in (BetaSchedule(fit_beta), ConstantBeta(7.0)):
+        scaled = beta.in_units(9.0)
+        assert scaled.start(9 * 0.1) == pytest.approx(beta.start(0.1) / 9)
+        assert scaled(9 * f, wrong) == pytest.approx(beta(f, wrong) / 9)
 
 
 def test_eta_is_the_derivative_of_the_sigmoid(rng):

@@ -68,8 +68,8 @@ REJECTED_SHARE = 0.025
 PEAK_SHARE = 1.0
 """Share of the brightest pixel that an atom may reach which is selected jointly."""
 
-RELATIVE_ALPHA = SigmoidAlpha(0.05, 1.0, relative=True)
-"""α that does not depend on the scale of the images; it grows twentyfold, as in the paper."""
+RELATIVE_ALPHA = SigmoidAlpha(0.1, 2.0, relative=True)
+"""α in units of the mean |f|; it grows twentyfold, as in the paper."""
 
 
 class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
@@ -102,12 +102,13 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         classes outweigh, the error has no minimum without a bound. By default so much that an
         atom reaches the brightest pixel of an image, on average.
     alpha : float, callable or "auto", optional
-        α, or a function of the iteration 1, 2, ...; by default from 0.5 to 10 along a sigmoid. With
-        "auto" it is in units of the mean ``|f|``, from 0.05 to 1, and does not depend on the scale
-        of the images. With 0 every class is learned alone, as by `PATS`.
+        α, or a function of the iteration 1, 2, ..., in units of the images' mean squared norm,
+        which is 1 in the paper; by default from 0.5 to 10 along a sigmoid. With "auto" it rises
+        from 0.1 to 2 in units of the mean ``|f|``. With 0 every class is learned alone, as by
+        `PATS`.
     beta : float or callable, optional
-        β of the sigmoid, or a function of f before and I after an iteration; by default a
-        logistic fit.
+        β of the sigmoid, or a function of f before and I after an iteration, in units as those of
+        α; by default a logistic fit.
     n_base_updates : int, default=1
         How often atoms are chosen within an iteration, each time around new base values f_0.
     significance : float, default=0.01
@@ -247,14 +248,16 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     def paper(cls, n_atoms: int | Mapping[Any, int] = 12, **options: Any) -> JPATS:
         """Return an estimator with the published algorithm: all atoms jointly, none revisited.
 
-        All λ are searched over the whole box after each iteration, and α does not depend on the
-        scale of the images; where the paper leaves a choice, docs/claims says what was tried.
+        All λ are searched over the whole box after each iteration, α is in units of the mean
+        ``|f|``, and the updates of some classes may stand without those of others; where the paper
+        leaves a choice, docs/claims says what was tried.
         """
         alone = PATS.paper().get_params()
         names = ("solver", "refit", "n_starts", "n_exchanges")
         settings: dict[str, Any] = {name: alone[name] for name in names}
         most = max(n_atoms.values()) if isinstance(n_atoms, Mapping) else n_atoms
-        settings |= {"n_joint": most, "n_tuning": 0, "alpha": "auto", "patience": 10}
+        settings |= {"n_joint": most, "n_tuning": 0, "alpha": "auto"}
+        settings |= {"acceptance": "by-class", "patience": 10}
         return cls(n_atoms, **(settings | options))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sample_mask: Any = None) -> JPATS:
@@ -280,12 +283,16 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
             self._check_options()
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             settings = self._settings(seed)
-            amplitude = Amplitude.of_images("X", rows)
+            amplitude = Amplitude.of_images("X", rows, always=True)
             with precision(rows.dtype):
                 problem, inverse = self._problem(pixels.lowered(amplitude), labels, weights)
                 announce(self, problem.all.observations)
+                settings = settings.in_units_of(problem)
                 if self.max_coef == "auto":
                     settings = replace(settings, max_coef=PEAK_SHARE * problem.all.peak_coef)
+                else:
+                    bound = amplitude.lowered(np.array(settings.max_coef))
+                    settings = replace(settings, max_coef=float(bound))
                 learned = learn_jointly(problem, settings, self.reference, make_callback(self))
             if interrupts.asked:
                 learned = learned._replace(reason=INTERRUPTED)

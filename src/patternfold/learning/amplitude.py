@@ -26,10 +26,13 @@ class Amplitude:
     exponent: int = 0
 
     @classmethod
-    def of_images(cls, name: str, images: np.ndarray) -> Amplitude:
-        """That of images to learn from; refuses images whose norms are too large for their type."""
+    def of_images(cls, name: str, images: np.ndarray, always: bool = False) -> Amplitude:
+        """That of images to learn from; refuses images whose norms are too large for their type.
+
+        With ``always`` even ordinary amplitudes are not left alone.
+        """
         peak = _peak(images)
-        amplitude = cls(_exponent(peak))
+        amplitude = cls(_exponent(peak, always))
         if not amplitude.exponent:
             return amplitude
         norm = np.linalg.norm(amplitude.lowered(images).astype(np.float64), axis=-1).max()
@@ -66,10 +69,11 @@ def _peak(values: np.ndarray) -> float:
     return float(max(values.max(initial=0), -values.min(initial=0)))
 
 
-def _exponent(peak: float) -> int:
+def _exponent(peak: float, always: bool = False) -> int:
     """Exponent of the power of two to divide by; 0 for ordinary amplitudes."""
     low, high = ORDINARY
-    return 0 if peak == 0 or low <= peak < high else math.frexp(peak)[1] - 1
+    alone = low <= peak < high and not always
+    return 0 if peak == 0 or alone else math.frexp(peak)[1] - 1
 
 
 def _scaled(pattern: Pattern, exponent: int) -> Pattern:

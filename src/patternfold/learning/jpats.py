@@ -20,6 +20,7 @@ from patternfold.learning.pats import refine_atom, select_atom
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.refit.tuning import tune
 from patternfold.learning.schedules import (
+    AlphaInUnits,
     AlphaSchedule,
     BetaSchedule,
     ConstantBeta,
@@ -67,6 +68,16 @@ class JointSettings:
     def everywhere(self) -> bool:
         """Whether λ^{m,r} are searched over all of Λ after each iteration."""
         return self.alone.projection == "global"
+
+    def in_units_of(self, problem: JointProblem) -> JointSettings:
+        """The same for images that are brighter or darker than the paper's, which have unit norm.
+
+        α weighs images against squared distances, and β a squared distance, so that both depend on
+        the unit of the images.
+        """
+        square = problem.all.energy / problem.all.weights.sum()
+        alpha = AlphaInUnits(self.alpha, square)
+        return replace(self, alpha=alpha, beta=self.beta.in_units(square))
 
 
 class Errors(NamedTuple):

@@ -63,6 +63,10 @@ class BetaSchedule:
         """Return β after an iteration."""
         return self.rule(f, wrong)
 
+    def in_units(self, square: float) -> BetaSchedule:
+        """Return what is meant for images of mean squared norm 1, for those of ``square``."""
+        return BetaSchedule(lambda f, wrong: self.rule(f / square, wrong) / square, self.first)
+
 
 @dataclass(frozen=True)
 class ConstantBeta:
@@ -77,6 +81,22 @@ class ConstantBeta:
     def __call__(self, f: np.ndarray, wrong: np.ndarray) -> float:
         """Return β."""
         return self.value
+
+    def in_units(self, square: float) -> ConstantBeta:
+        """Return what is meant for images of mean squared norm 1, for those of ``square``."""
+        return ConstantBeta(self.value / square)
+
+
+@dataclass(frozen=True)
+class AlphaInUnits:
+    """α of a schedule that is meant for images of mean squared norm 1, for those of ``square``."""
+
+    schedule: AlphaSchedule
+    square: float
+
+    def __call__(self, j: int, scale: float = 1.0) -> float:
+        """Return α of iteration j."""
+        return self.square * self.schedule(j, scale / self.square)
 
 
 def fit_beta(f: np.ndarray, wrong: np.ndarray) -> float:
