@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,15 @@ AT_ORIGIN = float(np.sqrt(2 / np.pi))
 
 def variants(peak: float) -> dict[str, dict[str, Any]]:
     """Options by name, on top of those of `JPATS.paper`; ``peak`` is the mean brightest pixel."""
-    from patternfold.learning.schedules import BetaSchedule, SigmoidAlpha, fit_beta
+    from patternfold.learning.schedules import (
+        RELATIVE_ALPHA,
+        BetaSchedule,
+        SigmoidAlpha,
+        fit_beta,
+    )
 
     def relative(factor: float, **options: Any) -> SigmoidAlpha:
-        return SigmoidAlpha(0.05 * factor, factor, relative=True, **options)
+        return replace(RELATIVE_ALPHA.times(factor), **options)
 
     def share(of_peak: float) -> float:
         return of_peak * peak / AT_ORIGIN
@@ -54,6 +60,7 @@ def variants(peak: float) -> dict[str, dict[str, Any]]:
         "JPATS.paper()": {},
         "λ in a small region": {"projection": "local"},
         "patience 3": {"patience": 3},
+        "α by cross-validation": {"alpha": "cv"},
         "C 0.25": {"max_coef": share(0.25)},
         "C 0.35": {"max_coef": share(0.35)},
         "C 0.7": {"max_coef": share(0.7)},
@@ -68,13 +75,10 @@ def variants(peak: float) -> dict[str, dict[str, Any]]:
         "α ×2": {"alpha": relative(2)},
         "α ×4": {"alpha": relative(4)},
         "α later": {"alpha": relative(1, centre=9.0)},
-        "E_c must fall": {"acceptance": "fall"},
-        "E_c must not rise": {"acceptance": "no-rise"},
-        "accepted by class": {"acceptance": "by-class"},
-        "accepted by class, α ×2": {"acceptance": "by-class", "alpha": relative(2)},
-        "accepted by class, α ×0.5": {"acceptance": "by-class", "alpha": relative(0.5)},
-        "accepted by class, C 2": {"acceptance": "by-class", "max_coef": share(2.0)},
-        "accepted by class, β = 2/mean|f|": {"acceptance": "by-class", "beta": usual},
+        "together, E_c must fall": {"acceptance": "fall"},
+        "together, E_c must not rise": {"acceptance": "no-rise"},
+        "accepted together": {"acceptance": "tie"},
+        "accepted together, α ×0.5": {"acceptance": "tie", "alpha": relative(0.5)},
         "first β ×4": {"beta": BetaSchedule(fit_beta, first=8.0)},
         "first β ÷4": {"beta": BetaSchedule(fit_beta, first=0.5)},
         "β = 2/mean|f|": {"beta": usual},

@@ -27,10 +27,11 @@ PURSUITS = {"SMP": SimultaneousMatchingPursuitClassifier, "SAS": SupervisedAtomS
 PUBLISHED = (
     "JPATS and PATS have their published settings, `JPATS.paper()`, except that atoms are found by "
     "our search: the cutting plane would take hours. Their errors with k atoms are those of the "
-    "first k atoms of one fit, which greedy learning makes exact. α of JPATS rises from 0.05 to 1 "
-    "in units of the mean |f|, and |c| is at most what makes an atom as bright as the images; both "
-    "come from trials on one other split of the same digits, with its test errors in sight. λ of "
-    "JPATS are searched over Λ, those of PATS by its line search."
+    "first k atoms of each class of one fit. α of JPATS rises from 0.1 to 2 in units of the mean "
+    "|f|, |c| is at most what makes an atom as bright as the images, and the updates of some "
+    "classes may stand without those of others: of what was tried on other splits of the same "
+    "digits, the choice with the lowest training error. λ of JPATS are searched over Λ, those of "
+    "PATS by its line search."
 )
 
 VARIANTS: dict[str, dict[str, Any]] = {

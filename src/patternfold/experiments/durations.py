@@ -22,7 +22,7 @@ SECONDS: dict[str, dict[str, float]] = {
     },
     "noise-classification": {"JPATS": 35, "ours": 27},
     "outlier-classification": {"": 15},
-    "solvers": {"JPATS-cutting-plane": 260, "": 80, "JPATS-search": 30, "PATS-search": 20},
+    "solvers": {"JPATS-cutting-plane": 240, "": 70, "JPATS-search": 30, "PATS-search": 20},
     "digits-approximation": {"": 40},
     "faces-approximation": {"": 40},
     "occlusion-outliers": {"": 30},

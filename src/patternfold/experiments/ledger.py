@@ -124,10 +124,10 @@ def _page(record: Record, docs: Path) -> str:
 def _tried(record: Record, docs: Path) -> list[str]:
     if all(claim.holds for claim in record.claims):
         return []
-    if not (docs / TRIED / f"{record.name}.md").exists():
-        return []
-    address = f"../{TRIED.as_posix()}/{record.name}.md"
-    return ["## What was tried\n", f"```{{include}} {address}\n```\n"]
+    path = f"{TRIED.as_posix()}/{record.name}.md"
+    known = f"```{{include}} ../{path}\n```\n"
+    missing = f"Nothing is recorded of what was tried: there is no `{path}`.\n"
+    return ["## What was tried\n", known if (docs / path).exists() else missing]
 
 
 def _notes(record: Record) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, special
@@ -35,6 +35,14 @@ class SigmoidAlpha:
         share = float(special.expit(self.slope * (j - self.centre)))
         unit = scale if self.relative else 1.0
         return unit * (self.first + (self.last - self.first) * share)
+
+    def times(self, factor: float) -> SigmoidAlpha:
+        """The same with all values multiplied."""
+        return replace(self, first=factor * self.first, last=factor * self.last)
+
+
+RELATIVE_ALPHA = SigmoidAlpha(0.1, 2.0, relative=True)
+"""α in units of the mean |f|; it grows twentyfold, as in the paper."""
 
 
 @dataclass(frozen=True)

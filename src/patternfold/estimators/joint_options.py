@@ -1,0 +1,140 @@
+"""Options of `JPATS`: checked, and turned into what its learning loop takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from patternfold._validation import lookup, unknown_name
+from patternfold.estimators.options import REFERENCES, check_counts, check_learning, make_settings
+from patternfold.learning.acceptance import ACCEPTANCES
+from patternfold.learning.amplitude import Amplitude
+from patternfold.learning.joint import JointProblem
+from patternfold.learning.jpats import JointSettings
+from patternfold.learning.schedules import (
+    RELATIVE_ALPHA,
+    AlphaSchedule,
+    BetaSchedule,
+    ConstantAlpha,
+    ConstantBeta,
+    SigmoidAlpha,
+    fit_beta,
+)
+from patternfold.learning.validation import SHARES, Trial, best_of, cross_validated
+from patternfold.model.pattern import MOST_ATOMS
+
+PEAK_SHARE = 1.0
+"""Share of the brightest pixel that an atom may reach which is selected jointly."""
+
+ALPHAS = ("auto", "cv")
+"""What α may be by name."""
+
+
+def check_joint(estimator: Any) -> None:
+    """Refuse options that mean nothing."""
+    if estimator.reference not in REFERENCES:
+        raise unknown_name("reference", estimator.reference, REFERENCES)
+    least = {"n_base_updates": 1, "patience": 1, "n_tuning": 0}
+    check_counts(estimator, least | ({} if estimator.n_joint is None else {"n_joint": 0}))
+    _check_weight("alpha", estimator.alpha, ALPHAS)
+    _check_weight("beta", estimator.beta)
+    bound = estimator.max_coef
+    if bound != "auto" and (isinstance(bound, str) or not bound > 0):
+        raise ValueError(f"max_coef={bound!r} must be a number above 0 or 'auto'.")
+    lookup("acceptance", estimator.acceptance, ACCEPTANCES)
+    threshold = estimator.outlier_threshold
+    if isinstance(threshold, str) and threshold != "calibrate":
+        raise ValueError(f"outlier_threshold={threshold!r} must be a number or 'calibrate'.")
+    check_learning(estimator)
+
+
+def _check_weight(name: str, value: Any, names: tuple[str, ...] = ()) -> None:
+    if value is None or callable(value) or (isinstance(value, str) and value in names):
+        return
+    if isinstance(value, str) or not value >= 0:
+        others = "".join(f" or {known!r}" for known in names)
+        raise ValueError(f"{name}={value!r} must be a number that is not negative{others}.")
+
+
+def joint_settings(estimator: Any, seed: int) -> JointSettings:
+    """How the patterns are learned, as far as that does not depend on the images."""
+    counts = _counts(estimator)
+    n_joint = estimator.n_joint
+    if n_joint is None:
+        n_joint = 1 if min(counts) > 1 else max(counts)
+    settings = JointSettings(
+        alone=make_settings(estimator, n_atoms=1, tol=0.0, seed=seed),
+        n_atoms=counts,
+        n_joint=int(n_joint),
+        n_base_updates=int(estimator.n_base_updates),
+        significance=estimator.significance,
+        acceptance=ACCEPTANCES[estimator.acceptance],
+        patience=int(estimator.patience),
+        n_tuning=int(estimator.n_tuning),
+        alpha=_alpha(estimator.alpha),
+        beta=_beta(estimator.beta),
+    )
+    # Without classification term there is nothing to do jointly.
+    return replace(settings, n_joint=0, n_tuning=0) if _is_zero(estimator.alpha) else settings
+
+
+def for_images(
+    settings: JointSettings, estimator: Any, problem: JointProblem, amplitude: Amplitude
+) -> tuple[JointSettings, list[Trial]]:
+    """Add what depends on the images: the bound C, the unit of α and β, and what is chosen by them.
+
+    The second result are the trials of a cross-validation, if there was one.
+    """
+    free = isinstance(estimator.max_coef, str)
+    bound = PEAK_SHARE * problem.all.peak_coef
+    if not free:
+        bound = float(amplitude.lowered(np.array([estimator.max_coef], np.float64))[0])
+    settings, trials = replace(settings, max_coef=bound), []
+    if isinstance(estimator.alpha, str) and estimator.alpha == "cv":
+        shares = SHARES if free else ()  # a bound that is given is not chosen
+        trials = cross_validated(problem, settings, estimator.reference, shares)
+        best = best_of(trials)
+        settings = replace(settings, alpha=best.alpha, max_coef=best.share * settings.max_coef)
+    return settings.in_units_of(problem), trials
+
+
+def _counts(estimator: Any) -> tuple[int, ...]:
+    """K_m of every class."""
+    n_atoms, classes = estimator.n_atoms, estimator.classes_
+    if not isinstance(n_atoms, Mapping):
+        n_atoms = {c: n_atoms for c in classes}
+    missing = [c for c in classes if c not in n_atoms]
+    if missing:
+        raise ValueError(f"n_atoms={dict(n_atoms)} names no number for {missing}.")
+    for m in classes:
+        count = n_atoms[m]
+        if not isinstance(count, (int, np.integer)) or not 1 <= count <= MOST_ATOMS:
+            raise ValueError(
+                f"n_atoms={count!r} of class {m!s} must be an integer from 1 to {MOST_ATOMS}."
+            )
+    return tuple(int(n_atoms[c]) for c in classes)
+
+
+def _is_zero(alpha: Any) -> bool:
+    return alpha is not None and not callable(alpha) and alpha == 0
+
+
+def _alpha(alpha: Any) -> AlphaSchedule:
+    if alpha is None:
+        return SigmoidAlpha()
+    if isinstance(alpha, str):
+        return RELATIVE_ALPHA
+    if isinstance(alpha, SigmoidAlpha):
+        return alpha
+    function: Any = alpha
+    return (lambda j, scale: function(j)) if callable(alpha) else ConstantAlpha(float(alpha))
+
+
+def _beta(beta: Any) -> BetaSchedule | ConstantBeta:
+    if beta is None or isinstance(beta, BetaSchedule):
+        return beta or BetaSchedule(fit_beta)
+    rule: Any = beta
+    return BetaSchedule(rule) if callable(beta) else ConstantBeta(float(beta))
