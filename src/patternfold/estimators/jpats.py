@@ -260,7 +260,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
             self._check_options()
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             settings = joint_settings(self, seed)
-            amplitude = Amplitude.of_images("X", rows, always=True)
+            amplitude = Amplitude.of_images("X", rows, always=settings.joint)
             with precision(rows.dtype):
                 problem, inverse = self._problem(pixels.lowered(amplitude), labels, weights)
                 announce(self, problem.all.observations)

@@ -65,6 +65,11 @@ class JointSettings:
         return replace(self.alone, max_coef=self.max_coef)
 
     @property
+    def joint(self) -> bool:
+        """Whether anything is done jointly; otherwise every class is learned as by PATS."""
+        return self.n_joint > 0 or self.n_tuning > 0
+
+    @property
     def everywhere(self) -> bool:
         """Whether λ^{m,r} are searched over all of Λ after each iteration."""
         return self.alone.projection == "global"
