@@ -1,105 +1,102 @@
-"""α and the bound of c by cross-validation."""
-
-from dataclasses import replace
-
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import patternfold as pf
-from patternfold.estimators import joint_options
-from patternfold.learning import validation
-from patternfold.learning.joint import JointProblem, JointState
-from patternfold.learning.jpats import JointLearned, JointSettings
-from patternfold.learning.observations import Observations
-from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.schedules import SigmoidAlpha
-from patternfold.learning.state import INTERRUPTED
-from patternfold.model.atoms import AtomFamily
-from patternfold.model.grid import Grid
-
-SMALL = {
-    "transformation": "translation",
-    "tangent_refinement": False,
-    "refit": "coefficients",
-    "projection": "fixed",
-    "n_exchanges": 0,
-    "n_joint": 2,
-    "n_tuning": 0,
-    "random_state": 0,
-}
+from patternfold._validation import as_floats, as_images, as_parameters, lookup
 
 
-@pytest.fixture
-def images(rng):
-    return rng.random((9, 6, 6), np.float32), np.array([0, 1, 0, 1, 0, 1, 0, 1, 0])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.zeros(2, np.float32), np.float32),
+        (np.zeros(2, np.float64), np.float64),
+        (np.zeros(2, np.uint8), np.float32),  # exact in float32: pixels
+        (np.zeros(2, np.float16), np.float32),
+        (np.zeros(2, bool), np.float32),
+        (np.zeros(2, np.int64), np.float64),
+        ([1, 2], np.float64),
+        ([1.0, 2.0], np.float64),
+        (jnp.zeros(2, jnp.float32), np.float32),
+    ],
+)
+def test_floats_keep_their_precision(value, expected):
+    found = as_floats("coef", value)
+    assert found.dtype == expected
+    np.testing.assert_array_equal(found, np.asarray(value))
 
 
-@pytest.mark.usefixtures("least_effort")
-def test_the_best_is_taken(images, monkeypatch):
-    X, y = images
-    alphas = (SigmoidAlpha(), SigmoidAlpha(0.001, 0.02))
-    monkeypatch.setattr(validation, "ALPHAS", alphas)
-    monkeypatch.setattr(validation, "N_FOLDS", 2)
-    monkeypatch.setattr(joint_options, "SHARES", (0.5,))
-    chosen = pf.JPATS(2, alpha="cv", **SMALL).fit(X, y)
-    best = min(chosen.cv_trials_, key=lambda trial: trial.error)
-    assert [trial.alpha for trial in chosen.cv_trials_[:2]] == list(alphas)
-    assert [trial.share for trial in chosen.cv_trials_] == [1, 1, 0.5]
-    assert best.error < max(trial.error for trial in chosen.cv_trials_) <= 1
-    peak = float(X.max(axis=(1, 2)).mean() / np.sqrt(2 / np.pi))
-    known = pf.JPATS(2, alpha=best.alpha, max_coef=best.share * peak, **SMALL).fit(X, y)
-    for ours, theirs in zip(chosen.patterns_, known.patterns_, strict=True):
-        np.testing.assert_allclose(theirs.coef, ours.coef, rtol=1e-4)
-    assert known.cv_trials_ == []
+@pytest.mark.parametrize(
+    ("bad", "kind"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
+def test_values_that_are_not_finite_are_refused_with_their_place(bad, kind):
+    value = np.zeros((3, 4))
+    value[1, 2] = bad
+    message = rf"images contains {kind} at index \(1, 2\); .* numpy.nan_to_num, or leave out"
+    with pytest.raises(ValueError, match=message):
+        as_floats("images", value)
 
 
-@pytest.fixture
-def problem(images):
-    X, y = images
-    weights = np.arange(1.0, 10.0)
-    observations = Observations.put(X.reshape(9, -1), Grid(6, 6), weights)
-    family = AtomFamily(pf.Gaussian(), pf.AtomDictionary())
-    return JointProblem(Problem(observations, pf.Translation(), family), y, 2, ("a", "b"))
+@pytest.mark.parametrize("value", ["abc", [1j], [[1.0], [1.0, 2.0]], None, {}])
+def test_what_is_no_array_of_numbers_is_refused(value):
+    with pytest.raises(ValueError, match=r"coef must be an array of real numbers; got \w+|NaN"):
+        as_floats("coef", value)
 
 
-def test_every_image_is_held_out_once(problem, monkeypatch):
-    """Its weight counts then; nothing is learned from it in that turn."""
-    learned, held = [], []
-    empty = (problem.all.empty,) * 2
-
-    def learn(rest, settings, reference):
-        learned.append(rest.all.weights)
-        return JointLearned(JointState(empty, np.zeros(0), np.zeros(0)), [], "done")
-
-    def classify(fold, patterns, effort):
-        held.append(fold.all.weights)
-        squares = np.ones((len(fold.labels), 2))
-        squares[np.arange(len(squares)), 0] = 0  # whatever it is, it is of the first class
-        return JointState(patterns, np.zeros(0), squares)
-
-    monkeypatch.setattr(validation, "learn_jointly", learn)
-    monkeypatch.setattr(validation, "cross_project", classify)
-    settings = JointSettings(Settings(), (2, 2))
-    trials = validation.cross_validated(problem, settings, "centroid")
-    assert len(learned) == len(held) == 6 * 3
-    np.testing.assert_array_equal(np.sort(np.concatenate(held[:3])), np.arange(1, 10))
-    for some, others in zip(learned, held, strict=True):
-        assert sorted([*some, *others]) == list(range(1, 10))
-    assert [trial.error for trial in trials] == [pytest.approx(20 / 45)] * 6
-    assert validation.best_of(trials) == trials[0]
-    assert len(validation.cross_validated(problem, settings, "centroid", ())) == 4
+def test_one_row_of_parameters_may_come_flat():
+    np.testing.assert_array_equal(as_parameters("lam", [1.0, 2.0], ("tx", "ty")), [[1.0, 2.0]])
+    assert as_parameters("lam", np.zeros((0, 2)), ("tx", "ty")).shape == (0, 2)
 
 
-def test_interruption_ends_it(problem, monkeypatch):
-    stopped = JointLearned(JointState((), np.zeros(0), np.zeros(0)), [], INTERRUPTED)
-    monkeypatch.setattr(validation, "learn_jointly", lambda *args: stopped)
-    with pytest.raises(KeyboardInterrupt):
-        validation.cross_validated(problem, JointSettings(Settings(), (2, 2)), "centroid")
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 2), ()])
+def test_parameters_of_the_wrong_shape_are_refused(shape):
+    message = r"lam has shape \(.*\); expected \(N, 2\), rows of \(tx, ty\)"
+    with pytest.raises(ValueError, match=message):
+        as_parameters("lam", np.zeros(shape), ("tx", "ty"))
 
 
-def test_classes_of_one_image(problem):
-    alone = replace(problem, labels=np.array([0] * 8 + [1]))
-    with pytest.raises(ValueError, match="class b has 1"):
-        validation.make_folds(alone, 0)
-    folds = validation.make_folds(problem, 0)
-    assert [np.bincount(folds[problem.own(m)]).tolist() for m in (0, 1)] == [[2, 2, 1], [2, 1, 1]]
+def test_images_may_come_flat_or_not():
+    images = np.arange(24.0).reshape(2, 3, 4)
+    for value, shape in [(images, None), (images, (3, 4)), (images.reshape(2, 12), (3, 4))]:
+        rows, found = as_images(value, shape)
+        np.testing.assert_array_equal(rows, images.reshape(2, 12))
+        assert found == (3, 4)
+
+
+@pytest.mark.parametrize(("n_pixels", "shape"), [(16, (4, 4)), (12, (1, 12)), (1, (1, 1))])
+def test_the_shape_of_flat_images_is_guessed(n_pixels, shape):
+    assert as_images(np.zeros((2, n_pixels)))[1] == shape
+
+
+def test_no_images_are_images_too():
+    rows, shape = as_images(np.zeros((0, 3, 4)))
+    assert rows.shape == (0, 12)
+    assert shape == (3, 4)
+
+
+@pytest.mark.usefixtures("as_users_run")
+@pytest.mark.parametrize(
+    ("shape", "image_shape", "message"),
+    [
+        ((28, 28, 3, 1), None, r"shape \(28, 28, 3, 1\); expected .* pass images\[None\]"),
+        ((5,), None, r"shape \(5,\); expected \(N, H, W\), or \(N, H\*W\) with image_shape"),
+        ((2, 800), (28, 28), r"image_shape=\(28, 28\) has 784 pixels but images has 800 features"),
+        ((2, 4, 4), (4, 5), r"image_shape=\(4, 5\) but images holds images of shape \(4, 4\)"),
+        ((2, 16), (4,), r"image_shape=\(4,\) must be two positive integers"),
+        ((2, 16), (-4, -4), r"image_shape=\(-4, -4\) must be two positive integers"),
+        ((2, 16), (4.0, 4.0), r"image_shape=\(4.0, 4.0\) must be two positive integers"),
+        ((2, 16), 4, r"image_shape=4 must be two positive integers"),
+        ((2, 0), None, r"shape \(2, 0\): images without pixels"),
+    ],
+)
+def test_images_of_the_wrong_shape_are_refused(shape, image_shape, message):
+    with pytest.raises(ValueError, match=message):
+        as_images(np.zeros(shape), image_shape)
+
+
+def test_lookup_suggests_the_nearest_name():
+    table = {"cutting-plane": 1, "search": 2}
+    assert lookup("solver", "search", table) == 2
+    with pytest.raises(ValueError, match=r"solver='serch' is not known\. Did you mean 'search'\?"):
+        lookup("solver", "serch", table)
+    with pytest.raises(ValueError, match=r"solver='xyz' is not known\. Known: 'cutting-plane', 's"):
+        lookup("solver", "xyz", table)
