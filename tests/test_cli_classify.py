@@ -120,8 +120,8 @@ def test_configuration_of_an_action(folders, tmp_path, capsys):
 
 def test_tables_are_written_whole_whatever_names_files_have(folders, tmp_path, capsys, monkeypatch):
     # What is found is not the question, and finding it takes seconds of compilation.
-    monkeypatch.setattr(JPATS, "predict", lambda self, X, effort: np.repeat("bar", len(X)))
-    monkeypatch.setattr(JPATS, "distances", lambda self, X, effort: np.zeros((len(X), 2)))
+    monkeypatch.setattr(JPATS, "predict", lambda self, X, effort, mask: np.repeat("bar", len(X)))
+    monkeypatch.setattr(JPATS, "distances", lambda self, X, effort, mask: np.zeros((len(X), 2)))
     save(small_jpats()[0], tmp_path / "model.ptm")
     source, table = tmp_path / "source", tmp_path / "out" / "table.csv"
     source.mkdir()

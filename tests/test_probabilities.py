@@ -30,7 +30,7 @@ def test_decisions_that_tell_nothing():
 def test_probabilities_need_images_that_were_not_learned_from(tmp_path, monkeypatch):
     model, images, labels = small_jpats()
     decided = np.where(labels == "dot", 0.3, -0.2)
-    monkeypatch.setattr(type(model), "decision_function", lambda self, X, effort: decided)
+    monkeypatch.setattr(type(model), "decision_function", lambda self, X, effort, mask: decided)
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError, match="no attribute 'predict_proba'") as caught:
         model.predict_proba(images)

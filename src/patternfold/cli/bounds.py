@@ -6,14 +6,27 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from patternfold.cli.console import Failure
+from patternfold.cli.console import Console, Failure
 from patternfold.model.units import Bound, read, scaled_pixels
 
 Bounds = dict[str, tuple[Bound, Bound]]
 
 
+PICTURES, PAPER = "similarity", "rotation-translation-scaling"
+"""Families that are taken by default: for pictures, and for the published algorithm."""
+
+
+def choose_family(options: argparse.Namespace) -> None:
+    """Choose what was left open: the family, and with --paper no light of the images' own."""
+    paper = getattr(options, "paper", False)
+    options.transformation = options.transformation or (PAPER if paper else PICTURES)
+    if paper:
+        options.gain = options.offset = False
+
+
 def check_bounds(options: argparse.Namespace) -> None:
     """Refuse bounds that the family can't have, before any work is done."""
+    choose_family(options)
     if options.bound:
         from patternfold.model.transformations import as_transformation
 
@@ -22,12 +35,35 @@ def check_bounds(options: argparse.Namespace) -> None:
 
 
 def bounds_of(options: argparse.Namespace, found: Any) -> Bounds | None:
-    """Return the bounds for prepared images: what is in pixels of the pictures is scaled."""
+    """Return the bounds for prepared images: what is in pixels of the pictures is scaled.
+
+    Scales that are not given are bounded by what the images show, but for the published algorithm.
+    """
     given = _given(options)
-    if not any(read(v).unit == "px" for pair in given.values() for v in pair):
-        return given or None
-    scale = _common_scale([placement.scale for placement in found.placements])
-    return {name: scaled_pixels(pair, scale) for name, pair in given.items()}
+    if any(read(v).unit == "px" for pair in given.values() for v in pair):
+        scale = _common_scale([placement.scale for placement in found.placements])
+        given = {name: scaled_pixels(pair, scale) for name, pair in given.items()}
+    if not getattr(options, "paper", False):
+        given = _scales(options, found) | given
+    return given or None
+
+
+def _scales(options: argparse.Namespace, found: Any) -> Bounds:
+    from patternfold.cli.scales import scale_bounds
+    from patternfold.model.transformations import as_transformation
+
+    classes = None if options.command == "learn" else found.labels
+    names = as_transformation(options.transformation).parameters.names
+    return dict(scale_bounds(found.images, found.mask, classes, names))
+
+
+def tell_bounds(bounds: Bounds | None, options: argparse.Namespace, console: Console) -> None:
+    """Say which bounds were chosen."""
+    given = _given(options)
+    for name, (low, high) in (bounds or {}).items():
+        if name not in given:
+            text = f"  {name} from {low} to {high}, by the sizes of what the pictures show"
+            console.say(f"{text}; --bound {name}=LOW:HIGH sets others")
 
 
 def _given(options: argparse.Namespace) -> Bounds:

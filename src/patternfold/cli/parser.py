@@ -182,7 +182,8 @@ def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._Argu
         "transformation",
         names.transformations(),
         "how the pictures differ",
-        "rotation-translation-scaling",
+        None,
+        "similarity; with --paper the paper's, rotation-translation-scaling",
     )
     _add_name(group, "mother", names.mothers(), "shape of the atoms", "gaussian")
     group.add_argument(
@@ -194,6 +195,13 @@ def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._Argu
         help="interval of a parameter: theta=-30deg:30deg, tx=-5px:5px (pixels of the pictures as "
         "they are), s=0.8:1.2; may be repeated",
     )
+    for name, what in (("gain", "contrast"), ("offset", "background level")):
+        group.add_argument(
+            f"--no-{name}",
+            dest=name,
+            action="store_false",
+            help=f"all pictures have one {what}; by default each has its own",
+        )
     group.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
     group.add_argument(
         "--examples",

@@ -34,7 +34,9 @@ class ProbabilityMixin:
     decision_function: Any
     temperature_: float | None
 
-    def calibrate(self, X: Any, y: Any, effort: str | Effort = "quick") -> Any:
+    def calibrate(
+        self, X: Any, y: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> Any:
         """Find the temperature of `predict_proba` on images that were not learned from.
 
         Parameters
@@ -43,23 +45,26 @@ class ProbabilityMixin:
             Images.
         y : array of shape (N,)
             Their classes.
-        effort : str or Effort
-            That of `patternfold.project`.
+        effort, sample_mask
+            Those of `patternfold.project`.
         """
         y = column_or_1d(y)
         for label in np.setdiff1d(y, self.classes_):
             raise unknown_name("y", label, [str(c) for c in self.classes_])
-        decisions = _per_class(self.decision_function(X, effort))
+        decisions = _per_class(self.decision_function(X, effort, sample_mask))
         self.temperature_ = fit_temperature(decisions, np.searchsorted(self.classes_, y))
         return self
 
     @available_if(_is_calibrated)
-    def predict_proba(self, X: Any, effort: str | Effort = "quick") -> np.ndarray:
+    def predict_proba(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
         """Return the probability of each class, shape (N, M): softmax of decisions / temperature.
 
         An image that fits no class has the probabilities that tell these classes apart.
         """
-        return softmax(_per_class(self.decision_function(X, effort)) / self.temperature_, axis=1)
+        decisions = _per_class(self.decision_function(X, effort, sample_mask))
+        return softmax(decisions / self.temperature_, axis=1)
 
 
 def _per_class(decisions: np.ndarray) -> np.ndarray:

@@ -24,7 +24,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if not hasattr(model, "predict"):
         raise Failure(f"{options.model} is no classifier; make one with 'classify train'.")
     found = read_new_images(file, options.source, options.skip_unreadable, console)
-    predicted = [str(label) for label in model.predict(found.images, options.effort)]
+    given = (found.images, options.effort, found.mask)
+    predicted = [str(label) for label in model.predict(*given)]
     classes = [str(c) for c in model.classes_]
     columns, numbers_of = ["file", "class"], []
     probabilities = _probabilities(model, found, options, console)
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         numbers_of.append(probabilities)
     if hasattr(model, "project"):
         columns += [f"distance_{c}" for c in classes]
-        numbers_of.append(model.distances(found.images, options.effort))
+        numbers_of.append(model.distances(*given))
     rows = _rows(found.names, predicted, numbers_of)
     if options.output is not None:
         write_text(options.output, _as_csv(columns, rows))
@@ -68,7 +69,7 @@ def _probabilities(
         )
         return None
     console.say("probabilities: softmax of the decisions, calibrated on held-out images")
-    return model.predict_proba(found.images, options.effort)
+    return model.predict_proba(found.images, options.effort, found.mask)
 
 
 def _rows(names: Any, predicted: list[str], numbers: list[np.ndarray]) -> list[list[str]]:

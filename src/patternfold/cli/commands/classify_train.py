@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.cli.bounds import bounds_of, check_bounds
+from patternfold.cli.bounds import bounds_of, check_bounds, tell_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import place_names, prepare_images, table
@@ -30,23 +30,26 @@ def run(options: argparse.Namespace, console: Console) -> int:
     labels = _labels(found, options)
     held = _held_out(labels, options.holdout, options.seed)
     started = time.perf_counter()
-    learn = partial(_fit, options, bounds_of(options, found), console)
-    model = learn(found.images[~held], labels[~held])
+    bounds = bounds_of(options, found)
+    tell_bounds(bounds, options, console)
+    learn = partial(_fit, options, bounds, console, found, labels)
+    model = learn(~held)
     values: dict[str, Any] = {
         "model": str(options.output),
         "classes": [str(c) for c in model.classes_],
     }
     said = ""
     if held.any():
-        judged, matrix = _judge(model, found.images[held], labels[held])
+        mask = None if found.mask is None else found.mask[held]
+        judged, matrix = _judge(model, found.images[held], labels[held], mask)
         values |= judged
         said = (
             f"; {judged['accuracy']:.1%} of {judged['held_out']} held-out images right, by what "
             f"the others taught\n{matrix}"
         )
         console.say(f"{judged['accuracy']:.1%} of {judged['held_out']} held-out images right")
-        model.calibrate(found.images[held], labels[held])
-        model, held = _learn_from_all(learn, model, found, labels, held, console)
+        model.calibrate(found.images[held], labels[held], sample_mask=mask)
+        model, held = _learn_from_all(learn, model, held, console)
     check_interrupts()
     values |= {
         "images": int((~held).sum()),
@@ -59,12 +62,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _learn_from_all(
-    learn: Any, first: Any, found: Any, labels: np.ndarray, held: np.ndarray, console: Console
+    learn: Any, first: Any, held: np.ndarray, console: Console
 ) -> tuple[Any, np.ndarray]:
     """Learn again with the images that were held out; probabilities stay as calibrated on them."""
-    console.say(f"learning again, from all {len(labels)} images (Ctrl-C keeps the first model)")
+    console.say(f"learning again, from all {len(held)} images (Ctrl-C keeps the first model)")
     try:
-        model = learn(found.images, labels)
+        model = learn(np.ones_like(held))
     except KeyboardInterrupt:
         return first, held
     model.temperature_ = first.temperature_
@@ -96,7 +99,12 @@ def _held_out(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
 
 
 def _fit(
-    options: argparse.Namespace, bounds: Any, console: Console, images: Any, labels: Any
+    options: argparse.Namespace,
+    bounds: Any,
+    console: Console,
+    found: Any,
+    labels: np.ndarray,
+    some: np.ndarray,
 ) -> Any:
     from patternfold import JPATS, PATS, AlignedViewsClassifier
 
@@ -106,28 +114,34 @@ def _fit(
         "mother": options.mother,
         "bounds": bounds,
         "random_state": options.seed,
+        "gain": options.gain,
+        "offset": options.offset,
     }
+    images, labels = found.images[some], labels[some]
+    mask = None if found.mask is None else found.mask[some]
     console.say(f"learning {options.atoms} atoms for each of {len(set(labels))} classes")
     with warnings.catch_warnings(), progress.listening():
         warnings.simplefilter("ignore")  # of learners that were interrupted
         if options.method == "jpats":
             threshold = "calibrate" if options.outliers else None
             model = JPATS(options.atoms, **shared, outlier_threshold=threshold, callback=progress)
-            model.fit(images, labels).set_params(callback=None)
+            model.fit(images, labels, sample_mask=mask).set_params(callback=None)
         else:
             learner = PATS(options.atoms, **shared, n_starts=1, n_exchanges=0, callback=progress)
             model = AlignedViewsClassifier(options.atoms, **shared, manifold_learner=learner)
             # The learner is only there to report; the other options say the same.
-            model.fit(images, labels).set_params(manifold_learner=None)
+            model.fit(images, labels, sample_mask=mask).set_params(manifold_learner=None)
     if progress.interrupted:
         raise KeyboardInterrupt  # some classes would be half learned
     return model
 
 
-def _judge(model: Any, images: np.ndarray, labels: np.ndarray) -> tuple[dict[str, Any], str]:
+def _judge(
+    model: Any, images: np.ndarray, labels: np.ndarray, mask: np.ndarray | None
+) -> tuple[dict[str, Any], str]:
     from sklearn.metrics import accuracy_score, confusion_matrix
 
-    predicted = model.predict(images)
+    predicted = model.predict(images, sample_mask=mask)
     names = sorted({*labels.tolist(), *predicted.tolist()})
     matrix = confusion_matrix(labels, predicted, labels=names)
     values = {

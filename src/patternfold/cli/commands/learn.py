@@ -7,7 +7,7 @@ import time
 import warnings
 from typing import Any
 
-from patternfold.cli.bounds import bounds_of, check_bounds
+from patternfold.cli.bounds import bounds_of, check_bounds, tell_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.judgement import judged, judgement, remarks_as_values
@@ -43,7 +43,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any, bool]:
     from patternfold import PATS
 
-    progress = Progress(console, options.atoms)
+    progress, bounds = Progress(console, options.atoms), bounds_of(options, found)
+    tell_bounds(bounds, options, console)
     make = PATS.paper if options.paper else PATS
     solver = {} if options.solver is None else {"solver": options.solver}
     model = make(
@@ -52,14 +53,16 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any
         transformation=options.transformation,
         mother=options.mother,
         dictionary=options.dictionary,
-        bounds=bounds_of(options, found),
+        bounds=bounds,
+        gain=options.gain,
+        offset=options.offset,
         random_state=options.seed,
         callback=progress,
     )
     console.say(f"learning {options.atoms} atoms (code is compiled on first use; Ctrl-C stops)")
     with warnings.catch_warnings(record=True) as caught, progress.listening():
         warnings.simplefilter("always")
-        model.fit(found.images)
+        model.fit(found.images, sample_mask=found.mask)
     interrupted = model.stop_reason_ == INTERRUPTED
     for warning in caught:
         if not interrupted and issubclass(warning.category, UserWarning):
@@ -73,7 +76,7 @@ def _look(model: Any, found: Any) -> tuple[Any, list[Any]]:
     from patternfold.estimators.remarks import remarks_on
 
     try:
-        evidence = model.examine(found.images, names=found.names)
+        evidence = model.examine(found.images, names=found.names, sample_mask=found.mask)
         return evidence, remarks_on(model, evidence)
     except KeyboardInterrupt:
         return None, []
