@@ -283,6 +283,7 @@ def test_prepared_pictures_are_there_too(model, folder, tmp_path):
 
 
 def test_a_spread_that_grew_is_a_warning(model, folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("patternfold.cli.aligned.spread_ratio", lambda *_: 1.48)
+    evidence = "patternfold.estimators.remarks.evidence.Evidence"
+    monkeypatch.setattr(f"{evidence}.spread_ratio", 1.48)
     align(model, folder, tmp_path / "out", "--quiet")
-    assert "warning: the pictures differ more after alignment" in capsys.readouterr().err
+    assert "remark: The spread of the images grew to 148% by alignment" in capsys.readouterr().err

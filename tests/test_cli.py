@@ -337,6 +337,7 @@ def test_options_and_configuration_reach_the_estimator(pictures, tmp_path, capsy
         transformation = "similarity"
         bound = ["s=0.6:1.6"]
         subtract_background = true
+        no_offset = true
         json = true
         """
     )
@@ -347,6 +348,7 @@ def test_options_and_configuration_reach_the_estimator(pictures, tmp_path, capsy
     found = read_model_file(path)
     assert found.model.bounds == {"s": (0.6, 1.6)}
     assert (found.model.random_state, found.model.n_exchanges) == (3, 0)
+    assert not found.model.gain  # as published
     assert found.preparation is not None
     assert found.preparation["subtract_background"] is True
     assert found.preparation["normalise"] == "range"

@@ -103,15 +103,3 @@ def in_one_kind(aligned: Aligned, kind: Kind) -> Iterator[np.ndarray]:
     """Yield the pictures as numbers of one kind, for a stack."""
     for picture in aligned:
         yield converted(picture, kind)
-
-
-def spread_ratio(found: Any, aligned: Aligned) -> float:
-    """Return how much the prepared images differ after alignment, against before."""
-    if aligned.prepared and aligned.full.frame.shape == found.images.shape[1:]:
-        small = aligned
-    else:
-        small = Aligned.of(
-            found, aligned.full.parameters, aligned.full.transformation, prepared=True
-        )
-    after = np.stack(list(small)).std(axis=0).sum()
-    return float(after / max(float(found.images.std(axis=0).sum()), 1e-30))

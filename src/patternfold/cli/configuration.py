@@ -50,8 +50,9 @@ def _convert(
     def refuse(expected: str) -> NoReturn:
         parser.error(f"{where} = {value!r} must be {expected}")
 
-    if isinstance(action, argparse._StoreTrueAction):
-        return value if isinstance(value, bool) else refuse("true or false")
+    if isinstance(action, argparse._StoreTrueAction | argparse._StoreFalseAction):
+        # A switch that is set gives its constant.
+        return action.const is value if isinstance(value, bool) else refuse("true or false")
     if isinstance(action, argparse._AppendAction):
         values = value if isinstance(value, list) else [value]
         return [_convert_one(parser, where, action, str(v)) for v in values]

@@ -41,9 +41,9 @@ class Console:
         print(f"patternfold: warning: {_lines(text)}", file=sys.stderr, flush=True)
 
     def say_remarks(self, remarks: Sequence[Any]) -> None:
-        """Tell what is worth a second look; programs find it in the result."""
+        """Tell what is worth a second look, even when quiet; programs find it in the result."""
         for remark in remarks:
-            self.say(f"patternfold: remark: {remark.text}")
+            print(f"patternfold: remark: {_lines(remark.text)}", file=sys.stderr, flush=True)
 
     def result(self, values: Mapping[str, Any], text: str) -> None:
         """Give the result: as an object for programs, as text for people."""

@@ -70,7 +70,9 @@ def _config_option() -> argparse.ArgumentParser:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("on every command")
     group.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    group.add_argument("--quiet", action="store_true", help="no progress, no remarks")
+    group.add_argument(
+        "--quiet", action="store_true", help="no progress, no notes; remarks and warnings stay"
+    )
     group.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file with options, in a table per command"
     )

@@ -358,12 +358,17 @@ class PATS(TransformerMixin, ImageEstimator):
         return float(1 - (weights * distances**2).sum() / (weights * square).sum())
 
     def examine(
-        self, X: Any, *, names: Sequence[str] | None = None, sample_mask: Any = None
+        self,
+        X: Any,
+        effort: str | Effort = "normal",
+        sample_mask: Any = None,
+        *,
+        names: Sequence[str] | None = None,
     ) -> Evidence:
         """Project images and return what `remarks` looks at: errors, baseline, spread, misfits."""
         check_is_fitted(self)
         pixels = pixels_of(self, X, sample_mask, reset=False)
-        return Evidence(self, pixels.rows, self._project(pixels), pixels.counted, names)
+        return Evidence(self, pixels.rows, self._project(pixels, effort), pixels.counted, names)
 
     def remarks(
         self, X: Any = None, *, names: Sequence[str] | None = None, sample_mask: Any = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from patternfold._writing import replacing, replacing_folder, write_bytes, write_text
 from patternfold.cli.console import Console, Failure
+from patternfold.cli.judgement import judged, judgement, remarks_as_values
 from patternfold.cli.models import read_model, read_new_images, require_pattern
 from patternfold.cli.outputs import check_output
 from patternfold.cli.picture_names import ending_of_source, picture_names
@@ -25,12 +26,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
     write = _writer(options.output)
     _check_outputs(options)
     file = require_pattern(read_model(options.model), options.model)
-    from patternfold.cli.aligned import Aligned, spread_ratio
+    from patternfold.cli.aligned import Aligned
     from patternfold.cli.poses import pose_columns
 
     model = file.model
     found = read_new_images(file, options.source, options.skip_unreadable, console)
-    poses = model.project(found.images, options.effort, found.mask)
+    evidence = model.examine(found.images, options.effort, found.mask, names=found.names)
+    poses = evidence.found
     aligned = Aligned.of(
         found,
         poses.parameters,
@@ -40,8 +42,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         options.interpolation,
     )
     write(options.output, aligned, pose_columns(aligned.full, poses), poses)
-    spread = spread_ratio(found, aligned)
-    _conclude(options, aligned, poses, spread, console)
+    _conclude(options, aligned, evidence, console)
     return 0
 
 
@@ -177,9 +178,10 @@ def _table(files: Any, found: Any, columns: Any) -> str:
     return pose_table(files, found.names, columns)
 
 
-def _conclude(
-    options: argparse.Namespace, aligned: Any, poses: Any, spread: float, console: Console
-) -> None:
+def _conclude(options: argparse.Namespace, aligned: Any, evidence: Any, console: Console) -> None:
+    from patternfold.estimators.remarks import remarks_on_new
+
+    poses, remarks = evidence.found, remarks_on_new(evidence)
     height, width = aligned.full.frame.shape
     values = {
         "output": str(options.output),
@@ -188,18 +190,14 @@ def _conclude(
         "poses": _poses_path(options.output),
         "parameters": list(poses.names),
         "mean_distance": float(poses.distances.mean()),
-        "spread_after_over_before": spread,
+        "error": evidence.error,
+        **judgement(evidence),
+        "remarks": remarks_as_values(remarks),
     }
     what = "prepared pictures" if options.prepared else "pictures"
     text = (
         f"{options.output}: {len(aligned.found)} {what} aligned in a frame of {width}×{height} "
-        f"pixels; their spread is {spread:.0%} of what it was, mean distance to the pattern "
-        f"{poses.distances.mean():.4g}"
+        f"pixels, normalised error {evidence.error:.4f}\n{judged(evidence)}"
     )
-    if spread > 1:
-        console.warn(
-            f"the pictures differ more after alignment than before: their spread is {spread:.0%} "
-            "of what it was. Their poses are not to be trusted; look at them as the model sees "
-            "them with --prepared, and at the pattern with 'patternfold report'."
-        )
+    console.say_remarks(remarks)
     console.result(values, text)
