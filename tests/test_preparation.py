@@ -1,5 +1,7 @@
 """Preparation of ordinary pictures: frames, bars, backgrounds, polarity and sizes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -235,6 +237,15 @@ def test_placements_are_exact(scale):
         scale * 33.8 + place.top, abs=0.05
     )
     assert isinstance(place, Placement)
+
+
+def test_very_long_pictures_take_little_memory():
+    tracemalloc.start()
+    long = Picture(np.linspace(0, 1, 7 * 50_000, dtype=np.float32).reshape(50_000, 7), "a")
+    made = prepare([long, Picture(picture(), "b")], Preparation(size=(8, 8)))
+    assert tracemalloc.get_traced_memory()[1] < 2**26
+    tracemalloc.stop()
+    assert np.isfinite(made.images).all()
 
 
 # Real files

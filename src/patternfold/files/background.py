@@ -111,16 +111,16 @@ def _blocks(pixels: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, 
     known = np.ones(pixels.shape, bool) if counts is None else counts
     if step == 1:
         return pixels.astype(np.float64), known, step
-    ends = [(0, -n % step) for n in pixels.shape]
-    weights = np.pad(known.astype(np.float64), ends)
-    sums = np.pad(np.where(known, pixels, 0).astype(np.float64), ends)
-    weights, sums = (_block_sums(a, step) for a in (weights, sums))
-    return sums / np.maximum(weights, 1), weights >= 0.5 * step * step, step
+    weights = _block_sums(known.astype(np.float64), step)
+    sums = _block_sums(np.where(known, pixels, 0).astype(np.float64), step)
+    area = _block_sums(np.ones_like(known, np.float64), step)  # less at the ends
+    return sums / np.maximum(weights, 1), weights >= 0.5 * area, step
 
 
 def _block_sums(values: np.ndarray, step: int) -> np.ndarray:
-    height, width = (n // step for n in values.shape)
-    return values.reshape(height, step, width, step).sum(axis=(1, 3))
+    for axis, n in enumerate(values.shape):
+        values = np.add.reduceat(values, np.arange(0, n, step), axis=axis)
+    return values
 
 
 def _depth(known: np.ndarray) -> np.ndarray:

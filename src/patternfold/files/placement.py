@@ -96,8 +96,9 @@ def _magnify(pixels: np.ndarray, scale: float, shape: tuple[int, int]) -> np.nda
     from PIL import Image
 
     height, width = (n / scale for n in shape)
+    # A side of less than half a pixel of the canvas gets one all the same, and no padding.
     ends = zip((height, width), pixels.shape, strict=True)
-    missing = [max(0, math.ceil(n) - old) for n, old in ends]
+    missing = [max(0, math.ceil(n) - old) if n < 2 * old + 1 else 0 for n, old in ends]
     padded = np.pad(pixels, [(0, m) for m in missing])
     picture = Image.fromarray(np.ascontiguousarray(padded))
     box = (0.0, 0.0, min(width, padded.shape[1]), min(height, padded.shape[0]))
