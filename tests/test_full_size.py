@@ -5,6 +5,7 @@ import pytest
 from scipy import ndimage
 
 import patternfold as pf
+from patternfold.cli.poses import pose_columns, pose_table
 from patternfold.files import Placement, read_pictures
 from patternfold.files.formats import read_originals
 from patternfold.files.full_size import FullSize
@@ -161,3 +162,25 @@ def test_what_the_macro_for_imagej_does(rng):
     middle, point = np.array([23.5, 23.5]), rng.uniform(0, 48, 2)
     moved = middle + clockwise @ (point - shift - middle) / turn.scale[0]
     np.testing.assert_allclose(moved, matrix @ [*point, 1], atol=1e-9)
+
+
+def test_confidence_and_second_angles_come_from_the_next_best_pose():
+    full = known([Placement(0.25, 2, 0)] * 4, [(48, 48)] * 4)
+    first, second = np.array([0.1, 0.3, 0.2, 0.0]), np.array([0.2, 0.3, np.inf, 0.0])
+    other = np.array([[0.5, 0, 0, 1], [-np.pi, 0, 0, 1], [np.nan] * 4, [0, 0, 0, 2]])
+    poses = pf.Projection(
+        full.parameters,
+        first,
+        np.full(4, "converged"),
+        pf.Similarity().parameters.names,
+        np.full(4, 2.0),
+        np.zeros(4),
+        other,
+        second,
+    )
+    columns = pose_columns(full, poses)
+    np.testing.assert_allclose(columns["confidence"], [0.75, 0, 1, 0])
+    angles = columns["second_angle_deg"]
+    np.testing.assert_allclose(angles, [-np.rad2deg(0.5), 180, np.nan, 0], atol=1e-9)
+    assert pose_table(["a"] * 4, ["b"] * 4, columns).splitlines()[3].startswith("a,b,0,0,0,1,1,0,")
+    assert "scale_x" not in columns  # one scale says it

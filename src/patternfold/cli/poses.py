@@ -49,7 +49,8 @@ def pose_table(files: Sequence[str], sources: Sequence[str], columns: dict[str, 
     writer = csv.writer(text)
     writer.writerow(["file", "source", *columns])
     for file, source, *numbers in zip(files, sources, *columns.values(), strict=True):
-        cells = ["" if np.isnan(number) else f"{number:.10g}" for number in numbers]
+        # Adding 0 turns a negative zero into a plain one.
+        cells = ["" if np.isnan(number) else f"{number + 0.0:.10g}" for number in numbers]
         writer.writerow([file, source, *cells])
     return text.getvalue()
 
