@@ -10,7 +10,7 @@ from patternfold.files import Placement, read_pictures
 from patternfold.files.formats import read_originals
 from patternfold.files.full_size import FullSize
 from patternfold.files.kinds import Kind, common_kind, converted, writable
-from patternfold.files.originals import Sampling, background_of, warp_original
+from patternfold.files.originals import Sampling, ground_of, warp_original
 from patternfold.model.matrices import keeps_shapes, read_matrices
 from patternfold.model.transformations import TRANSFORMATIONS
 from patternfold.show.png import encode_png
@@ -93,7 +93,7 @@ def test_gaps_stay_gaps():
     values[8:12, 8:12] = np.nan
     shifted = Sampling((20, 20), np.array([[1.0, 0, 3.2], [0, 1, 0]]))
     for interpolation in ("linear", "cubic"):
-        result = warp_original(values, shifted, background_of(values), interpolation)
+        result = warp_original(values, shifted, ground_of(values).level, interpolation)
         assert np.isnan(result).sum() == 16
         assert np.isnan(result[8:12, 11:15]).all()
         assert result[0, 0] == 1
@@ -103,9 +103,12 @@ def test_the_background_is_that_within_a_frame(rng):
     values = np.full((40, 50, 3), (60, 90, 120), np.uint8)
     values[:2], values[-2:], values[:, :2], values[:, -2:] = 250, 250, 250, 250
     values[15:25, 20:30] = 10
-    np.testing.assert_allclose(background_of(values), (60, 90, 120), atol=1)
+    ground = ground_of(values)
+    np.testing.assert_allclose(ground.level, (60, 90, 120), atol=1)
+    assert not ground.counts[[0, 1, -1], 20].any()
+    assert ground.counts[10, 10]
     alpha = np.dstack([values, np.full((40, 50), 255, np.uint8)])
-    np.testing.assert_allclose(background_of(alpha), (60, 90, 120), atol=1)
+    np.testing.assert_allclose(ground_of(alpha).level, (60, 90, 120), atol=1)
 
 
 def test_kinds_stand_together(rng):

@@ -11,7 +11,7 @@ import numpy as np
 from patternfold.files import Placement, read_originals
 from patternfold.files.full_size import FullSize
 from patternfold.files.kinds import Kind, converted, writable
-from patternfold.files.originals import Sampling, background_of, warp_original
+from patternfold.files.originals import Ground, Sampling, ground_of, warp_counts, warp_original
 from patternfold.show.pictures import mean_picture
 
 
@@ -66,9 +66,12 @@ class Aligned:
                 None if maps is None else maps[i],
                 self._places(i) if maps is None else None,
             )
-            fill = np.zeros(1) if self.prepared else background_of(values)
-            picture = warp_original(values, sampling, fill, self.interpolation)
-            self._add(picture, fill)
+            if self.prepared:
+                ground = Ground(np.zeros(1), np.ones(values.shape, bool))
+            else:
+                ground = ground_of(values)
+            picture = warp_original(values, sampling, ground.level, self.interpolation)
+            self._add(picture, ground.level, warp_counts(ground.counts, sampling))
             yield picture
 
     def mean(self) -> np.ndarray:
@@ -89,14 +92,15 @@ class Aligned:
         column, row = self.full.only(i).from_frame(x, y)
         return np.stack([row, column]).reshape(2, height, width)
 
-    def _add(self, picture: np.ndarray, fill: np.ndarray) -> None:
-        """Add to the sum, in colour if need be, on the picture's background where it is clear."""
-        kind = Kind.of(picture)
+    def _add(self, picture: np.ndarray, level: np.ndarray, share: np.ndarray) -> None:
+        """Add to the sum; bars, frames and what is clear are replaced by the background."""
+        kind, background = Kind.of(picture), level / Kind.of(picture).white
         pixels = picture.reshape(*picture.shape[:2], kind.channels) / kind.white
         colour = pixels[..., : kind.channels - kind.has_alpha]
         if kind.has_alpha:
-            colour = fill / kind.white + pixels[..., -1:] * (colour - fill / kind.white)
-        self.sum = self.sum + np.where(np.isnan(colour), fill / kind.white, colour)
+            share = share * pixels[..., -1]
+        above = np.where(np.isnan(colour), 0, colour - background)
+        self.sum = self.sum + background + share[..., None] * above
 
 
 def in_one_kind(aligned: Aligned, kind: Kind) -> Iterator[np.ndarray]:

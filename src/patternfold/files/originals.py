@@ -28,8 +28,17 @@ class Sampling(NamedTuple):
     matrix."""
 
 
-def background_of(values: np.ndarray) -> np.ndarray:
-    """Return the level of each channel's background, within bars and frames; alpha is left out."""
+class Ground(NamedTuple):
+    """What a picture's things lie on."""
+
+    level: np.ndarray
+    """Of each channel but alpha."""
+    counts: np.ndarray
+    """True where the picture is neither bar nor frame, nor cut off, nor a gap, shape (h, w)."""
+
+
+def ground_of(values: np.ndarray) -> Ground:
+    """Find the background within bars and frames."""
     kind = Kind.of(values)
     seen = grey(values)
     counts = find_inside(seen.pixels, seen.counts).counts(seen.pixels.shape)
@@ -41,7 +50,7 @@ def background_of(values: np.ndarray) -> np.ndarray:
         find_backdrop(np.where(counts, c, 0).astype(np.float64), counts).level
         for c in np.moveaxis(channels, 2, 0)
     ]
-    return np.array(levels)
+    return Ground(np.array(levels), counts)
 
 
 def warp_original(
@@ -77,6 +86,11 @@ def warp_original(
     if not known.all():  # gaps stay gaps
         result[_sampled(known.astype(np.uint8), sampling, 1, 0, work) < 0.5] = np.nan
     return _stored(result, kind).reshape(*sampling.shape, *values.shape[2:])
+
+
+def warp_counts(counts: np.ndarray, sampling: Sampling) -> np.ndarray:
+    """Return the share of each pixel of the result that is made of pixels that count."""
+    return _sampled(counts.astype(np.float32), sampling, 0, 1, np.float32)
 
 
 def _layers(pixels: np.ndarray) -> Any:
