@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from patternfold import JPATS, PATS, AlignedViews, AlignedViewsClassifier, Pattern, datasets
+from patternfold.learning.lighting import PLAIN
 from patternfold.model.mothers import as_mother
 from patternfold.model.transformations import as_transformation
 
@@ -83,7 +84,7 @@ def small_views_classifier(features="gradients"):
     shared = {name: getattr(jpats, name) for name in names}
     views = AlignedViews(features=features, image_shape=SHAPE)
     own = {"patterns_": jpats.patterns_, "transformation_": jpats.transformation_}
-    vars(views).update(shared | own)
+    vars(views).update(shared | own | {"lighting_": PLAIN})
     model = AlignedViewsClassifier(2, transformation="similarity", features=features)
     machine = SVC(C=10).fit(views.transform(images), labels)
     vars(model).update(shared | {"views_": views, "classifier_": machine})

@@ -8,6 +8,7 @@ import patternfold as pf
 from patternfold import AlignedViews, Effort, datasets
 from patternfold.cli import main
 from patternfold.learning.effort import EFFORTS, as_effort
+from patternfold.learning.lighting import PLAIN
 
 FAMILY = "similarity"
 QUICK = Effort(max_iter=3)
@@ -64,7 +65,7 @@ def test_classes_have_the_same_answer_through_every_door():
     views = AlignedViews(features="pixels", parameters=True, image_shape=SHAPE)
     names = ("classes_", "image_shape_", "n_features_in_", "_stacked", "patterns_")
     vars(views).update({name: getattr(model, name) for name in names})
-    views.transformation_ = model.transformation_
+    views.transformation_, views.lighting_ = model.transformation_, PLAIN
     features = views.transform(images, QUICK)
     n_pixels = SHAPE[0] * SHAPE[1]
     np.testing.assert_array_equal(features[:, 2 * n_pixels : 2 * n_pixels + 2], found.distances)

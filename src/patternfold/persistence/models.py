@@ -113,15 +113,6 @@ def pack_pats(model: PATS) -> Payload:
     return Payload(description, pattern_arrays(model.pattern_) | arrays)
 
 
-def _light(arrays: Mapping[str, np.ndarray], n_images: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return gains and offsets of the training images; the first files have none."""
-    none = {"gain": np.ones(n_images), "offset": np.zeros(n_images)}
-    gain, offset = (take_array(none | dict(arrays), name, 1) for name in none)
-    if not len(gain) == len(offset) == n_images:
-        raise ValueError(f"the array 'gain' has shape {gain.shape}")
-    return gain, offset
-
-
 def unpack_pats(payload: Payload) -> PATS:
     """Rebuild a fitted `PATS`."""
     description, arrays = payload
@@ -140,7 +131,12 @@ def unpack_pats(payload: Payload) -> PATS:
     model.error_path_ = take_array(arrays, "error_path", 1)
     model.n_iter_ = max(1, len(model.error_path_))
     model.stop_reason_ = take(description, "stop_reason", str)
-    model.gain_, model.offset_ = _light(arrays, len(model.parameters_))
+    if "gain" not in take(description, "options", dict):  # the first files
+        n_images = len(model.parameters_)
+        arrays = {**arrays, "gain": np.ones(n_images), "offset": np.zeros(n_images)}
+    model.gain_, model.offset_ = (take_array(arrays, name, 1) for name in ("gain", "offset"))
+    if not len(model.gain_) == len(model.offset_) == len(model.parameters_):
+        raise ValueError(f"the array 'gain' has shape {model.gain_.shape}")
     if model.parameters_.shape[1] != transformation.parameters.dim:
         raise ValueError(f"the array 'parameters' has shape {model.parameters_.shape}")
     shape = take_shape(description, "image_shape")
