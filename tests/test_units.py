@@ -90,7 +90,9 @@ def test_bounds_with_units_are_kept(tmp_path):
 
 
 def options(*texts):
-    return argparse.Namespace(bound=[bound(t) for t in texts], transformation="similarity")
+    """As with --paper, which chooses no bounds by itself."""
+    bounds = [bound(text) for text in texts]
+    return argparse.Namespace(bound=bounds, transformation="similarity", paper=True)
 
 
 class Found:
