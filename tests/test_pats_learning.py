@@ -8,14 +8,12 @@ from learning_problems import SHAPE, make_problem, pixels_of
 
 import patternfold as pf
 from patternfold import datasets, manifold
-from patternfold.learning.frame import fix_frame
 from patternfold.learning.objectives import tangent_model
 from patternfold.learning.pats import projection_after
 from patternfold.learning.problem import Settings
 from patternfold.learning.select.points import gather, pull_back
 from patternfold.learning.select.refine import refine_frozen
 from patternfold.learning.select.search import search_atoms
-from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 
 
 def frozen_gain(problem, lam, gamma):
@@ -108,22 +106,6 @@ class TestSelection:
         energy = (weights[:, None] * pixels_of(problem) ** 2).sum()
         found = jax.jit(tangent_model)(chunk, lam, atom, faint).cost[0]
         np.testing.assert_allclose(found, energy, rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", sorted(TRANSFORMATIONS))
-def test_fixing_the_frame_changes_no_image(name, rng):
-    family = as_transformation(name)
-    pattern = datasets.random_pattern(5, rng)
-    lam = datasets.random_parameters(family, 7, rng)
-    if "sx" in family.parameters.names:
-        lam[:, family.parameters.index("sx")] *= 1.3
-    before = manifold.render(pattern, lam, family, SHAPE)
-    moved, new = fix_frame(pattern, lam, family)
-    np.testing.assert_allclose(manifold.render(moved, new, family, SHAPE), before, atol=1e-10)
-    assert family.parameters.contains(new).all()
-    for scale in {"s", "sx", "sy"} & set(family.parameters.names):
-        logs = np.log(new[:, family.parameters.index(scale)])
-        np.testing.assert_allclose(logs.mean(), 0, atol=1e-9)
 
 
 def digits(rng, n=12):

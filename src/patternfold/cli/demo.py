@@ -11,7 +11,8 @@ import numpy as np
 
 from patternfold import PATS
 from patternfold._writing import replacing
-from patternfold.datasets import load_mnist, transform_images
+from patternfold.datasets import load_mnist, place_on_canvas, transform_images
+from patternfold.datasets.pictures import unit
 from patternfold.show.pages import explorer
 from patternfold.show.plotting import AlignmentDisplay, ErrorPathDisplay, PatternDisplay
 from patternfold.show.plotting.canvas import show_image
@@ -39,9 +40,10 @@ def demonstrate(
     """
     images = digit_images(digit, n_images, seed)
     say(f"{n_images} images of the digit {digit}, turned by any angle, shifted and stretched at")
-    say("random. Learning one pattern for all of them (code is compiled on first use):")
+    say("random; the first one stands upright, and the pattern will stand as it does. Learning one")
+    say("pattern for all of them (code is compiled on first use):")
     started = time.perf_counter()
-    model = PATS(n_atoms, random_state=0, callback=callback).fit(images)
+    model = PATS(n_atoms, reference=0, random_state=0, callback=callback).fit(images)
     seconds = time.perf_counter() - started
     files = _write(model, images, folder, NAMES[digit])
     values = {
@@ -59,11 +61,13 @@ def demonstrate(
 
 
 def digit_images(digit: int, count: int, seed: int) -> np.ndarray:
-    """Transform ``count`` MNIST images of a digit at random, over the full circle."""
+    """Transform MNIST images of a digit at random, over the full circle, all but the first one."""
     pictures, labels = load_mnist()
     rng = np.random.default_rng(seed)
     chosen = rng.choice(np.flatnonzero(labels == digit), count, replace=False)
-    return transform_images(pictures[chosen], rng)[0]
+    images = transform_images(pictures[chosen], rng)[0]
+    images[0] = unit(place_on_canvas(pictures[chosen[:1]], images.shape[1:]))[0]
+    return images
 
 
 def _write(model: PATS, images: np.ndarray, folder: Path, name: str) -> list[Path]:

@@ -11,6 +11,7 @@ from patternfold._version import __version__
 from patternfold.cli import names
 from patternfold.cli.arguments import Parser
 from patternfold.cli.configuration import apply_configuration
+from patternfold.cli.values import atoms as number_of_atoms
 from patternfold.cli.values import bound, count, positive, share, size
 from patternfold.experiments.registry import ENTRIES
 
@@ -177,7 +178,10 @@ def _fill_predict(parser: argparse.ArgumentParser) -> None:
 def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("learning")
     group.add_argument(
-        "--atoms", type=positive, default=atoms, help=f"atoms per pattern (default: {atoms})"
+        "--atoms",
+        type=number_of_atoms,
+        default=atoms,
+        help=f"atoms per pattern, or 'auto' (default: {atoms})",
     )
     _add_name(
         group,

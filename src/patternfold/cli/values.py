@@ -15,6 +15,11 @@ def positive(text: str) -> int:
     return value
 
 
+def atoms(text: str) -> int | str:
+    """Read a number of atoms, or ``auto``."""
+    return text if text == "auto" else positive(text)
+
+
 def count(text: str) -> int:
     """Read a whole number of at least 0."""
     value = int(text)

@@ -312,7 +312,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
 
     Parameters
     ----------
-    n_atoms : int, default=12
+    n_atoms : int or "auto", default=12
         Atoms of each class's pattern.
     transformation, mother, bounds, gain, offset
         As in `PATS`.
@@ -361,7 +361,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
 
     def __init__(
         self,
-        n_atoms: int = 12,
+        n_atoms: int | str = 12,
         *,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",

@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 
 from patternfold._validation import lookup, unknown_name
-from patternfold.estimators.options import REFERENCES, check_counts, check_learning, make_settings
+from patternfold.estimators.options import (
+    AUTO,
+    REFERENCES,
+    check_counts,
+    check_learning,
+    is_auto,
+    make_settings,
+)
 from patternfold.learning.acceptance import ACCEPTANCES
 from patternfold.learning.amplitude import Amplitude
+from patternfold.learning.choose import MOST_CHOSEN
 from patternfold.learning.joint import JointProblem
 from patternfold.learning.jpats import JointSettings
 from patternfold.learning.schedules import (
@@ -62,11 +70,11 @@ def _check_weight(name: str, value: Any, names: tuple[str, ...] = ()) -> None:
 def joint_settings(estimator: Any, seed: int) -> JointSettings:
     """How the patterns are learned, as far as that does not depend on the images."""
     counts = _counts(estimator)
-    n_joint = estimator.n_joint
+    n_joint, auto = estimator.n_joint, is_auto(estimator.n_atoms)
     if n_joint is None:
         n_joint = 1 if min(counts) > 1 else max(counts)
     settings = JointSettings(
-        alone=make_settings(estimator, n_atoms=1, tol=0.0, seed=seed),
+        alone=make_settings(estimator, AUTO if auto else 1, tol=0.0, seed=seed),
         n_atoms=counts,
         n_joint=int(n_joint),
         n_base_updates=int(estimator.n_base_updates),
@@ -102,8 +110,10 @@ def for_images(
 
 
 def _counts(estimator: Any) -> tuple[int, ...]:
-    """K_m of every class."""
+    """K_m of every class; the most that it may be where it is chosen."""
     n_atoms, classes = estimator.n_atoms, estimator.classes_
+    if is_auto(n_atoms):
+        n_atoms = MOST_CHOSEN + (1 if estimator.n_joint is None else estimator.n_joint)
     if not isinstance(n_atoms, Mapping):
         n_atoms = {c: n_atoms for c in classes}
     missing = [c for c in classes if c not in n_atoms]
@@ -113,7 +123,8 @@ def _counts(estimator: Any) -> tuple[int, ...]:
         count = n_atoms[m]
         if not isinstance(count, (int, np.integer)) or not 1 <= count <= MOST_ATOMS:
             raise ValueError(
-                f"n_atoms={count!r} of class {m!s} must be an integer from 1 to {MOST_ATOMS}."
+                f"n_atoms={count!r} of class {m!s} must be an integer from 1 to {MOST_ATOMS}; or "
+                f"n_atoms={AUTO!r}, for all classes."
             )
     return tuple(int(n_atoms[c]) for c in classes)
 

@@ -58,8 +58,9 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
 
     Parameters
     ----------
-    n_atoms : int or dict, default=12
-        Number of atoms K of each class, or a number by class.
+    n_atoms : int, "auto" or dict, default=12
+        Number of atoms K of each class, or a number by class. With "auto" each class has as many
+        as `PATS` chooses for it alone, and ``n_joint`` more.
     transformation, mother, dictionary, bounds
         As in `PATS`.
     reference : {"centroid", "farthest"}, default="centroid"
@@ -158,7 +159,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
 
     def __init__(
         self,
-        n_atoms: int | Mapping[Any, int] = 12,
+        n_atoms: int | str | Mapping[Any, int] = 12,
         *,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",

@@ -10,6 +10,7 @@ import numpy as np
 
 from patternfold._validation import unknown_name
 from patternfold.estimators.images import Pixels
+from patternfold.learning.choose import MOST_CHOSEN
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.observations import Observations
 from patternfold.learning.pats import PROJECTIONS
@@ -25,6 +26,23 @@ from patternfold.model.transformations import as_transformation
 
 REFITS = ("all", "coefficients", None)
 REFERENCES = ("centroid", "farthest")
+AUTO = "auto"
+"""The number of atoms by a rule, see `patternfold.learning.choose`."""
+
+
+def is_auto(n_atoms: Any) -> bool:
+    """Whether the number of atoms is to be chosen."""
+    return isinstance(n_atoms, str) and n_atoms == AUTO
+
+
+def check_atoms(name: str, value: Any) -> None:
+    """Refuse numbers of atoms that are neither an integer within its limits nor "auto"."""
+    if is_auto(value):
+        return
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name}={value!r} must be an integer of at least 1, or {AUTO!r}.")
+    if value > MOST_ATOMS:
+        raise ValueError(f"{name}={value} must be at most {MOST_ATOMS}.")
 
 
 def check_counts(estimator: Any, least: dict[str, int]) -> None:
@@ -33,8 +51,6 @@ def check_counts(estimator: Any, least: dict[str, int]) -> None:
         value = getattr(estimator, name)
         if not isinstance(value, (int, np.integer)) or value < bound:
             raise ValueError(f"{name}={value!r} must be an integer of at least {bound}.")
-        if name == "n_atoms" and value > MOST_ATOMS:
-            raise ValueError(f"n_atoms={value} must be at most {MOST_ATOMS}.")
 
 
 def check_learning(estimator: Any) -> None:
@@ -87,10 +103,11 @@ def announce(estimator: Any, images: Observations) -> None:
         print(f"{text} (code is compiled on first use)", file=sys.stderr, flush=True)
 
 
-def make_settings(estimator: Any, n_atoms: int, tol: float, seed: int) -> Settings:
+def make_settings(estimator: Any, n_atoms: int | str, tol: float, seed: int) -> Settings:
     """How a pattern is learned."""
     return Settings(
-        n_atoms=n_atoms,
+        n_atoms=MOST_CHOSEN if is_auto(n_atoms) else int(n_atoms),
+        choose=is_auto(n_atoms),
         tol=tol,
         tangent_refinement=estimator.tangent_refinement,
         refit=estimator.refit,

@@ -113,6 +113,7 @@ def learn_jointly(
     report = Reporter(callback, len(problem.labels), max(settings.n_atoms))
     with one_blas_thread():
         state, margins, reason = first_state(problem, settings, reference, callback)
+        settings = _with_counts(settings, state)
         path = [Errors(*state.errors(problem))]
         if reason in STOPPED:
             return JointLearned(state, path, reason)
@@ -132,6 +133,13 @@ def learn_jointly(
                 raise
             reason = INTERRUPTED
     return JointLearned(state, path, reason)
+
+
+def _with_counts(settings: JointSettings, state: JointState) -> JointSettings:
+    """With numbers of atoms as they were chosen, and those that are selected jointly."""
+    if not settings.alone.choose:
+        return settings
+    return replace(settings, n_atoms=tuple(p.n_atoms + settings.n_joint for p in state.patterns))
 
 
 def stages(
@@ -189,7 +197,9 @@ def first_patterns(
     patterns, reason = [], ""
     names = problem.names or tuple(f"class {m}" for m in range(problem.n_classes))
     for m, (own, count) in enumerate(zip(problem.classes, counts, strict=True)):
-        alone = replace(settings.alone, n_atoms=1 if reason == ASKED_TO_STOP else count)
+        alone = replace(settings.alone, n_atoms=count)
+        if reason == ASKED_TO_STOP:
+            alone = replace(alone, n_atoms=1, choose=False)
         tell = None if reason == ASKED_TO_STOP else telling_part(callback, m, names)
         learned = run(own, alone, reference, tell)
         patterns.append(learned.state.pattern)

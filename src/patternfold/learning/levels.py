@@ -108,8 +108,10 @@ class Levels:
             move = settings.projection != "fixed"
             sampling = self.fine.sampling(parts_of(self.fine.grid.n_pixels))
             start = self.fine.equations(*state[:2], sampling, move)
-            pattern, lam, error = correct_all(start, STEPS, TOLERANCE)
-            new = State(*fix_frame(pattern, lam, self.fine.transformation), error)
+            new = State(*correct_all(start, STEPS, TOLERANCE))
+            if move and self.fine.anchor is not None:
+                pattern, lam = fix_frame(self.fine, *new[:2])
+                new = State(pattern, lam, self.fine.error(pattern, lam))
         return new if new.error < state.error else state
 
 

@@ -40,6 +40,9 @@ def representatives(problem: Problem, settings: Settings) -> tuple[np.ndarray, n
     reached = np.cumsum(problem.weights[order])
     share = reached[-1] / GROWN_ON
     places = np.searchsorted(reached, share * (np.arange(GROWN_ON) + 0.5))
+    if problem.anchor is not None:  # in place of the one that is most like it
+        own = np.argmin(np.abs(places - np.flatnonzero(order == problem.anchor)[0]))
+        places[own] = np.flatnonzero(order == problem.anchor)[0]
     chosen, times = np.unique(order[places], return_counts=True)
     return chosen, times * share
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,11 +32,15 @@ then after every third."""
 
 
 class Learned(NamedTuple):
-    """The outcome of a run: where it ended, E after each atom, and why it stopped."""
+    """The outcome of a run: where it ended, E after each atom, and why it stopped.
+
+    ``trail`` holds the states after each atom, before everything settled.
+    """
 
     state: State
     path: list[float]
     reason: str
+    trail: tuple[State, ...] = ()
 
 
 def learn(
@@ -46,15 +50,17 @@ def learn(
     callback: Callback | None = None,
     stage: str = "learning",
     path: Sequence[float] = (),
+    enough: Callable[[State], bool] | None = None,
 ) -> Learned:
     """Grow the pattern of ``start`` atom by atom: the repeat loop of Algorithm 1.
 
-    ``path`` holds E after each atom that ``start`` has already. Ctrl-C after the first atom ends
+    ``path`` holds E after each atom that ``start`` has already; ``enough``, asked after each atom,
+    tells whether it was the last one. Ctrl-C after the first atom ends
     the run with what there is; whoever called must look at the reason and end, too.
     """
     report = Reporter(callback, len(problem.observations), settings.n_atoms)
     rng = np.random.default_rng(settings.seed)
-    state, path = start, list(path)
+    state, path, trail = start, list(path), []
     reason = "the number of atoms was reached"
     rounding = (10 * np.finfo(problem.observations.dtype).eps) ** 2 * problem.energy
     try:
@@ -70,11 +76,15 @@ def learn(
             improvement = (state.error - new.error) / state.error
             state = new
             path.append(state.error)
+            trail.append(state)
             if report(state.pattern.n_atoms, state.error / problem.energy, stage):
                 reason = ASKED_TO_STOP
                 break
             if improvement < settings.tol:
                 reason = f"an atom lowered the error by less than tol={settings.tol:g}"
+                break
+            if enough is not None and enough(state):
+                reason = "further atoms bring little"
                 break
         if settings.refit == "all" and settings.settle and path and reason != ASKED_TO_STOP:
             for settled in settle(problem, settings, state, rng):
@@ -87,7 +97,7 @@ def learn(
         if not state.pattern.n_atoms:
             raise
         reason = INTERRUPTED
-    return Learned(state, path, reason)
+    return Learned(state, path, reason, tuple(trail))
 
 
 def step(problem: Problem, settings: Settings, state: State, rng: np.random.Generator) -> State:
@@ -160,7 +170,10 @@ def may_wait(settings: Settings, n_atoms: int) -> bool:
 def update_parameters(
     problem: Problem, settings: Settings, how: str, pattern: Pattern, lam: np.ndarray
 ) -> State:
-    """Project the images on the new manifold; an image keeps its λ if nothing better is found."""
+    """Project the images on the new manifold; an image keeps its λ if nothing better is found.
+
+    So does the anchor in any case: the pattern's frame is its own.
+    """
     if how == "fixed":
         squares = problem.squares(pattern, lam)
         return State(pattern, lam, float((problem.weights * squares).sum()))
@@ -173,6 +186,10 @@ def update_parameters(
         found = locate(
             *where, settings.effort, lam[:, None], how == "global", globally, describe=False
         )
+    if problem.anchor is not None:
+        held = np.array(found.lam[:, 0])
+        held[problem.anchor] = lam[problem.anchor]
+        return State(pattern, held, problem.error(pattern, held))
     error = float((problem.weights * found.square[:, 0].astype(np.float64)).sum())
     return State(pattern, found.lam[:, 0], error)
 
@@ -189,7 +206,8 @@ def correct(problem: Problem, settings: Settings, state: State) -> State:
         # which all others build, get some more.
         start = problem.equations(*state[:2], problem.sparse, settings.projection != "fixed")
         pattern, lam, _ = correct_all(start, max_iter=max(5, 15 // state.pattern.n_atoms))
-        pattern, lam = fix_frame(pattern, lam, problem.transformation)
+        if settings.projection != "fixed":
+            pattern, lam = fix_frame(problem, pattern, lam)
         new = polished(problem, settings, pattern, lam)
     else:
         return state
@@ -202,6 +220,8 @@ def correct_at_length(problem: Problem, settings: Settings, state: State) -> Sta
     # Many steps where each brings much, as towards an exact fit; few where they bring little.
     start = problem.equations(*state[:2], problem.ample, settings.projection != "fixed")
     pattern, lam, _ = correct_all(start, max_iter=40, tol=5e-4)
+    if problem.anchor is not None and settings.projection != "fixed":
+        pattern, lam = fix_frame(problem, pattern, lam)
     new = polished(problem, settings, pattern, lam)
     return min(state, new, key=lambda s: s.error)
 

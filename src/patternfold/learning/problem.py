@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Chunk, Observations, distances_to_mean
 from patternfold.learning.refit.correct import Equations, Sampling, squares_of
 from patternfold.learning.select.solvers import AbstractSolver, Search
 from patternfold.model.atoms import AtomFamily, make_atoms
@@ -30,9 +30,13 @@ SHARED_ROWS = 1024
 
 @dataclass(frozen=True)
 class Settings:
-    """How PATS runs; the estimator `PATS` documents each of them."""
+    """How PATS runs; the estimator `PATS` documents each of them.
+
+    With ``choose`` the number of atoms is chosen, at most ``n_atoms``.
+    """
 
     n_atoms: int = 20
+    choose: bool = False
     tol: float = 0.0
     tangent_refinement: bool = True
     refit: str | None = "all"
@@ -50,11 +54,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Problem:
-    """Images u_i with their weights, and the components of the model."""
+    """Images u_i with their weights, and the components of the model.
+
+    ``anchor`` is the image that the pattern's frame is that of: its λ is held at the identity.
+    """
 
     observations: Observations
     transformation: AbstractTransformation
     family: AtomFamily
+    anchor: int | None = None
 
     @property
     def grid(self) -> Grid:
@@ -70,6 +78,11 @@ class Problem:
     def empty(self) -> Pattern:
         """p_0 = 0."""
         return Pattern((), None, self.family.mother, self.family.dictionary)
+
+    @cached_property
+    def central(self) -> int:
+        """The image nearest to the mean image."""
+        return int(np.argmin(distances_to_mean(self.observations)))
 
     @cached_property
     def phases(self) -> tuple[np.ndarray, ...]:
@@ -132,7 +145,8 @@ class Problem:
 
     def part(self, index: np.ndarray, weights: np.ndarray | None = None) -> Problem:
         """Some of the images, with weights of their own."""
-        return replace(self, observations=self.observations.take(index, weights))
+        images = self.observations.take(index, weights)
+        return replace(self, observations=images, anchor=self._anchor_in(index))
 
     def stand_ins(self, index: np.ndarray, weights: np.ndarray) -> Problem:
         """Some images, in a chunk as large as the others if that is not much larger than needed.
@@ -141,7 +155,13 @@ class Problem:
         """
         rows = len(self.observations.chunks[0].images)
         size = rows if rows <= SHARED_ROWS else None
-        return replace(self, observations=self.observations.take(index, weights, size))
+        images = self.observations.take(index, weights, size)
+        return replace(self, observations=images, anchor=self._anchor_in(index))
+
+    def _anchor_in(self, index: np.ndarray) -> int | None:
+        """Where the anchor is among some of the images."""
+        places = np.flatnonzero(index == self.anchor)
+        return int(places[0]) if self.anchor is not None and len(places) else None
 
     def distance(self, pattern: Pattern, sampling: Sampling | None = None) -> Distance:
         """The distance to a pattern's manifold, at all pixels or those of a sampling."""

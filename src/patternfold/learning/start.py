@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from patternfold.learning.axes import best_axes, final_frame, framed_as, has_axes
+from patternfold.learning.choose import Choice, Corrected, HeldOut, split
 from patternfold.learning.coarse import coarsened
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.levels import Levels
@@ -47,13 +49,26 @@ def run(
     Large images are learned from on averages over cells, and everything is corrected on all pixels
     at the end. Ctrl-C ends the run with what there is, as soon as there is an atom.
     """
+    if len(problem.observations) == 1:
+        problem, settings = _in_its_own_frame(problem, settings)
     with one_blas_thread():
         coarse = coarsened(problem.observations) if settings.refit is not None else None
         if coarse is None:
-            return _run(problem, settings, reference, callback)
-        levels = Levels(problem, replace(problem, observations=coarse))
-        learned = _run(levels.coarse, settings, levels.down(reference), levels.told(callback))
-        return levels.finish(settings, learned, callback)
+            learned = _run(problem, settings, reference, callback)
+        else:
+            levels = Levels(problem, replace(problem, observations=coarse))
+            learned = _run(levels.coarse, settings, levels.down(reference), levels.told(callback))
+            learned = levels.finish(settings, learned, callback)
+        try:
+            return learned._replace(state=_tidied(problem, settings, learned.state, reference))
+        except KeyboardInterrupt:
+            return learned._replace(reason=INTERRUPTED)
+
+
+def _in_its_own_frame(problem: Problem, settings: Settings) -> tuple[Problem, Settings]:
+    """A single image: its λ is the identity, and there is nothing that tangents could tell."""
+    still = replace(settings, projection="fixed", tangent_refinement=False)
+    return replace(problem, anchor=0), still
 
 
 def _run(
@@ -63,15 +78,19 @@ def _run(
     callback: Callback | None,
 ) -> Learned:
     """Learn on the pixels of the problem, from all images or, where they are many, some first."""
-    some = representatives(problem, settings)
-    if some is None:
-        learned = _grow(problem, settings, reference, callback)
-    else:
-        learned = _grow_on_some(problem, settings, reference, callback, *some)
-    try:
-        return learned._replace(state=_tidied(problem, learned.state))
-    except KeyboardInterrupt:
-        return learned._replace(reason=INTERRUPTED)
+    if settings.choose and (parts := split(problem, settings)) is not None:
+        some, others = parts
+        held = problem.stand_ins(others, problem.weights[others])
+        where = some, problem.weights[some]
+        energy = float((problem.weights * problem.observations.squares)[some].sum())
+        choice = Choice(HeldOut(held, settings, energy))
+        return _grow_on_some(problem, settings, reference, callback, *where, choice)
+    if settings.choose:
+        return _grow(problem, settings, reference, callback, Choice(Corrected(problem)))
+    where = representatives(problem, settings)
+    if where is None:
+        return _grow(problem, settings, reference, callback)
+    return _grow_on_some(problem, settings, reference, callback, *where)
 
 
 def _grow(
@@ -79,15 +98,65 @@ def _grow(
     settings: Settings,
     reference: str | int | np.ndarray | Pattern | State,
     callback: Callback | None,
+    choice: Choice | None = None,
 ) -> Learned:
-    """Find where to start and learn."""
+    """Find where to start and learn; as many atoms as the choice says, if there is one."""
     if isinstance(reference, State):
-        begun = Learned(reference, [], "")
+        begun = Learned(reference, [], "", (reference,) if reference.pattern.n_atoms else ())
     else:
         begun = _begin(problem, settings, reference, callback)
-    if begun.reason in STOPPED:
-        return begun
+    try:
+        if begun.reason not in STOPPED and has_axes(problem, settings):
+            begun = _with_axes(problem, settings, begun, callback)
+        if begun.reason in STOPPED:
+            return begun
+        if choice is not None:
+            return _grow_by_choice(problem, settings, begun, callback, choice)
+    except KeyboardInterrupt:
+        if not begun.state.pattern.n_atoms:
+            raise
+        return begun._replace(reason=INTERRUPTED)
     return learn(problem, settings, begun.state, callback, path=begun.path)
+
+
+def _grow_by_choice(
+    problem: Problem,
+    settings: Settings,
+    begun: Learned,
+    callback: Callback | None,
+    choice: Choice,
+) -> Learned:
+    """Learn until further atoms bring little, go back to as many as are worth it, and settle."""
+    grown, growing = begun, replace(settings, settle=False)
+    if not any([choice(state) for state in begun.trail]):
+        grown = learn(problem, growing, begun.state, callback, path=begun.path, enough=choice)
+    if grown.reason in STOPPED:
+        return grown
+    state, last = choice.chosen, choice.states[-1]
+    kept = len(grown.path) + state.pattern.n_atoms - last.pattern.n_atoms
+    settings = replace(settings, n_atoms=state.pattern.n_atoms)
+    ended = learn(problem, settings, state, callback, path=grown.path[:kept])
+    return ended if ended.reason in STOPPED else ended._replace(reason=choice.reason)
+
+
+def _with_axes(
+    problem: Problem, settings: Settings, begun: Learned, callback: Callback | None
+) -> Learned:
+    """Learn as many atoms as a race takes, and choose the axes along which images are stretched."""
+    short = _short(settings)
+    if begun.state.pattern.n_atoms < short.n_atoms:
+        more = learn(problem, short, begun.state, callback, path=begun.path)
+        begun = more._replace(trail=begun.trail + more.trail)
+    if begun.reason in STOPPED or not begun.state.pattern.n_atoms:
+        return begun
+    state = best_axes(problem, settings, begun.state)
+    path = [*begun.path[:-1], state.error] if begun.path else []
+    return begun._replace(state=state, path=path, trail=(*begun.trail[:-1], state))
+
+
+def _short(settings: Settings) -> Settings:
+    """A run of a few atoms, which another one goes on from."""
+    return replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
 
 
 def _grow_on_some(
@@ -97,15 +166,17 @@ def _grow_on_some(
     callback: Callback | None,
     index: np.ndarray,
     weights: np.ndarray,
+    choice: Choice | None = None,
 ) -> Learned:
     """Grow the pattern on some images and settle on all; E along the path is an estimate."""
     part, lam = problem.stand_ins(index, weights), Rehearsal(problem, settings).lam
     if isinstance(reference, int):
-        reference = problem.observations.image(reference)
+        own = part.anchor if reference == problem.anchor else None
+        reference = problem.observations.image(reference) if own is None else own
     elif isinstance(reference, State):
         pattern, lam = reference.pattern, reference.lam.copy()
         reference = State(pattern, lam[index], part.error(pattern, lam[index]))
-    grown = _grow(part, settings, reference, callback)
+    grown = _grow(part, settings, reference, callback, choice)
     report = Reporter(callback, len(problem.observations), settings.n_atoms)
     pattern, lam[index], estimate = grown.state
     state, reason = State(pattern, lam, problem.energy), grown.reason
@@ -122,11 +193,20 @@ def _grow_on_some(
     return Learned(state, [scale * error for error in grown.path], reason)
 
 
-def _tidied(problem: Problem, state: State) -> State:
+def _tidied(
+    problem: Problem,
+    settings: Settings,
+    state: State,
+    reference: str | int | np.ndarray | Pattern | State,
+) -> State:
     """The same images from fewer atoms, if some are idle, in a frame and a light that are fixed."""
-    pattern = drop_idle_atoms(problem, state.pattern, state.lam)
-    pattern, lam = fix_frame(pattern, state.lam, problem.transformation)
-    return State(in_mean_light(problem, pattern, lam), lam, state.error)
+    state = state._replace(pattern=drop_idle_atoms(problem, state.pattern, state.lam))
+    state = final_frame(problem, settings, state)
+    if problem.anchor is None and not isinstance(reference, str | int | State):
+        if isinstance(reference, Pattern):
+            reference = reference.render(problem.grid, problem.observations.dtype).ravel()
+        state = framed_as(problem, settings, state, reference)
+    return state._replace(pattern=in_mean_light(problem, *state[:2]))
 
 
 def in_mean_light(problem: Problem, pattern: Pattern, lam: np.ndarray) -> Pattern:
@@ -193,7 +273,8 @@ class Rehearsal:
     def correct(self) -> None:
         """Correct as many atoms as there will be."""
         if self.settings.refit == "all":
-            pattern, move = self.pattern(self.settings.n_atoms), self.settings.projection != "fixed"
+            n_atoms = RACE_ATOMS if self.settings.choose else self.settings.n_atoms
+            pattern, move = self.pattern(n_atoms), self.settings.projection != "fixed"
             self.problem.equations(pattern, self.lam, self.problem.sparse, move).step(1.0)
 
 
@@ -212,7 +293,7 @@ def best_start(
     starts = [start_from(problem, settings, reference) for reference in references]
     if len(starts) == 1:
         return Learned(starts[0], [], "")
-    short = replace(settings, n_atoms=min(settings.n_atoms, RACE_ATOMS), settle=False)
+    short = _short(settings)
     best, reason = None, ""
     for i, start in enumerate(starts, 1):
         try:
@@ -240,7 +321,10 @@ def start_from(problem: Problem, settings: Settings, reference: Pattern) -> Stat
         with_bank=True,
         describe=False,
     )
-    return State(problem.empty, found.lam[:, 0], problem.energy)
+    lam = found.lam[:, 0]
+    if problem.anchor is not None:
+        _, lam = fix_frame(problem, problem.empty, lam)
+    return State(problem.empty, lam, problem.energy)
 
 
 def reference_patterns(
@@ -283,7 +367,7 @@ def pattern_from_image(image: int | np.ndarray, problem: Problem, seed: int = 0)
         alone = alone.take(np.zeros(1, int), np.ones(1), size)
     else:
         alone = images.take(np.array([image]), np.ones(1), size)
-    alone = replace(problem, observations=alone)
+    alone = replace(problem, observations=alone, anchor=0)
     start = State(problem.empty, identity[None].astype(images.dtype), alone.energy)
     settings = Settings(
         min(REFERENCE_ATOMS, max(1, problem.grid.n_pixels // PIXELS_PER_ATOM)),

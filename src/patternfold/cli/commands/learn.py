@@ -43,7 +43,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any, bool]:
     from patternfold import PATS
 
-    progress, bounds = Progress(console, options.atoms), bounds_of(options, found)
+    progress = Progress(console, None if options.atoms == "auto" else options.atoms)
+    bounds = bounds_of(options, found)
     tell_bounds(bounds, options, console)
     make = PATS.paper if options.paper else PATS
     solver = {} if options.solver is None else {"solver": options.solver}
@@ -59,7 +60,7 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any
         random_state=options.seed,
         callback=progress,
     )
-    console.say(f"learning {options.atoms} atoms (code is compiled on first use; Ctrl-C stops)")
+    console.say(f"learning {_words(options.atoms)} (code is compiled on first use; Ctrl-C stops)")
     with warnings.catch_warnings(record=True) as caught, progress.listening():
         warnings.simplefilter("always")
         model.fit(found.images, sample_mask=found.mask)
@@ -133,3 +134,7 @@ def _conclude(
     console.say_remarks(remarks)
     page = options.output.with_suffix(".html")
     console.result(values, f"{text}\nnext: patternfold explore {options.output} -o {page}")
+
+
+def _words(atoms: int | str) -> str:
+    return "as many atoms as help" if atoms == "auto" else f"{atoms} atoms"
