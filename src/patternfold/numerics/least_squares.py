@@ -64,6 +64,14 @@ class Model(NamedTuple):
     hessian: Matrices | None = None
     known: Any = None
 
+    @classmethod
+    def blank(cls, points: Points, hessian: bool = False) -> Model:
+        """Return zeros in the shape of a model at these points."""
+        n, dim = points.shape
+        matrices = jnp.zeros((n, dim, dim), points.dtype)
+        slope = jnp.zeros((n, dim), points.dtype)
+        return cls(jnp.zeros(n, points.dtype), slope, matrices, matrices if hessian else None)
+
 
 class Descent(NamedTuple):
     """Where each problem is: its best point, the model there, the next trial, and whether done."""
@@ -84,11 +92,12 @@ def minimise(
     rounding: Scalars | float = 0.0,
     rule: Damping = SMALL,
     damping: Scalars | None = None,
+    like: Model | None = None,
 ) -> Descent:
     """Go downhill from every start, at most ``max_iter`` steps; no cost ever rises.
 
     A step is judged by the evaluation that the next one needs anyway. Decreases below ``rounding``
-    are not waited for. For use inside compiled code: ``model_at`` is traced once.
+    are not waited for. For use inside compiled code.
 
     Parameters
     ----------
@@ -106,6 +115,8 @@ def minimise(
         How steps are damped.
     damping : array of shape (B,), optional
         Where an earlier descent has left the damping.
+    like : Model, optional
+        Arrays of the shapes of a model: with them ``model_at`` is traced once, not twice.
     """
 
     def unfinished(carry: tuple[Array, Descent]) -> Array:
@@ -117,8 +128,8 @@ def minimise(
         model = jax.lax.optimization_barrier(model_at(state.trial))
         return count + 1, advance(state, model, box, rounding, rule)
 
-    model = jax.eval_shape(model_at, starts)
-    first = begin(starts, model, rule, damping)
+    like = jax.eval_shape(model_at, starts) if like is None else like
+    first = begin(starts, like, rule, damping)
     return jax.lax.while_loop(unfinished, turn, (jnp.asarray(0), first))[1]
 
 

@@ -89,8 +89,9 @@ def refine(
         def model_at(lam: Float[Array, "r d"]) -> Model:
             return model(images, roots, lam, rows.pattern)
 
-        end = minimise(model_at, rows.lam, box, steps, rounding[rows.image], damping=damping)
-        return _ends(end)
+        like = Model.blank(rows.lam, hessian=damping is not None)
+        least = rounding[rows.image]
+        return _ends(minimise(model_at, rows.lam, box, steps, least, damping=damping, like=like))
 
     def first_order(rows: Rows) -> Ends:
         return descend(distance.first_order, rows, None, first_steps)
@@ -108,6 +109,13 @@ def refine(
     return over_blocks(second_order, again, unfinished, len(distance.x), ends)
 
 
+def _unreached(lam: Float[Array, "R d"]) -> Ends:
+    """Ends that no search has reached."""
+    zero = jnp.zeros_like(lam)
+    cost, never = jnp.full_like(lam[:, 0], jnp.inf), jnp.zeros(len(lam), bool)
+    return Ends(zero, cost, zero[:, :, None] * zero[:, None], zero[:, 0], never)
+
+
 def _ends(end: Descent) -> Ends:
     return Ends(end.point, end.model.cost, end.model.metric, end.damping, end.done)
 
@@ -119,7 +127,10 @@ def over_blocks(
     n_pixels: int,
     otherwise: Ends | None = None,
 ) -> Ends:
-    """Apply ``function`` to blocks of the wanted rows; the others keep what they have."""
+    """Apply ``function`` to blocks of the wanted rows; the others keep what they have.
+
+    By default that is nothing, at infinite cost.
+    """
     n_rows = len(wanted)
     size = min(block_rows(n_pixels), n_rows)
     n_blocks = -(-n_rows // size)
@@ -127,9 +138,7 @@ def over_blocks(
     # Rows past the end fall away when results are put back.
     order = jnp.concatenate([order, jnp.full(n_blocks * size - n_rows, n_rows, order.dtype)])
     if otherwise is None:
-        shapes = jax.eval_shape(function, jax.tree.map(lambda a: a[:size], rows))
-        blank: Ends = jax.tree.map(lambda s: jnp.zeros((n_rows, *s.shape[1:]), s.dtype), shapes)
-        otherwise = blank._replace(cost=jnp.full(n_rows, jnp.inf, blank.cost.dtype))
+        otherwise = _unreached(rows.lam)
 
     def block(i: Array, out: Ends) -> Ends:
         index = jax.lax.dynamic_slice_in_dim(order, i * size, size)

@@ -128,7 +128,10 @@ def _finalists(
         return _rivals(chunk, bank, effort)
 
     def nothing() -> tuple[Array, Array]:
-        return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(from_bank))
+        count = min(effort.n_candidates, bank.shape[2])
+        count = min(effort.n_rivals, count) if effort.coarse_steps else count
+        none = jnp.zeros((*start.shape[:2], count), bool)
+        return jnp.zeros((*none.shape, start.shape[2]), start.dtype), none
 
     rivals = jax.lax.cond(scope.everywhere, from_bank, nothing)
     stride = 2 if min(grid.shape) >= LARGE_SIDE else 1

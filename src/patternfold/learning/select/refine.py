@@ -52,7 +52,8 @@ def _climb(
         model, coef = frozen_model(sums, points.max_coef)
         return model._replace(known=coef)
 
-    end = minimise(model_at, gamma, box, max_iter)
+    like = Model.blank(gamma)._replace(known=gamma[:, 0])
+    end = minimise(model_at, gamma, box, max_iter, like=like)
     return end.point, end.model.known, -end.model.cost
 
 
