@@ -10,6 +10,8 @@ from patternfold.cli import main
 from patternfold.learning.effort import EFFORTS, as_effort
 from patternfold.learning.lighting import PLAIN
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 FAMILY = "similarity"
 QUICK = Effort(max_iter=3)
 
