@@ -87,12 +87,13 @@ def lay_out(
     things = things or [None] * len(shapes)
     window = _largest(shapes) if fit_each else _window(shapes, things)
     cut = [(min(h, window[0]), min(w, window[1])) for h, w in shapes]
+    mixed = len(set(shapes)) > 1
     if fit_each:
-        canvas = canvas or canvas_of(window, _usual_scale(cut))
+        canvas = canvas or canvas_of(window, _usual_scale(cut, mixed))
         each = [place_centred(s, canvas, largest_scale(s, canvas)) for s in shapes]
         return Layout(canvas, None, tuple(each), _notes(shapes, canvas, None))
     if scale is None:
-        scale = _usual_scale(cut) if canvas is None else largest_scale(window, canvas)
+        scale = _usual_scale(cut, mixed) if canvas is None else largest_scale(window, canvas)
     canvas = canvas or canvas_of(window, scale)
     placements = tuple(
         _place(shape, canvas, scale, thing) for shape, thing in zip(shapes, things, strict=True)
@@ -137,9 +138,9 @@ def _cut(room: int, extent: int, middle: float) -> int:
     return min(0, max(room - extent, round(room / 2 - middle)))
 
 
-def _usual_scale(shapes: Sequence[Shape]) -> float:
+def _usual_scale(shapes: Sequence[Shape], mixed: bool) -> float:
     longest = max(max(shape) for shape in shapes)
-    if len(set(shapes)) == 1:
+    if not mixed:
         wanted = LONGEST / longest
     else:
         shortest = min(max(shape) for shape in shapes)
@@ -167,7 +168,7 @@ def _notes(shapes: Sequence[Shape], canvas: Shape, scale: float | None) -> tuple
     if sizes == {canvas} and scale in (None, 1):
         return ()
     if len(sizes) > 1:
-        small, large = min(shapes, key=max), max(shapes, key=max)
+        small, large = (f(shapes, key=math.prod) for f in (min, max))
         what = f"pictures of {len(sizes)} sizes, {size_text(small)} to {size_text(large)},"
     else:
         small = large = shapes[0]

@@ -29,6 +29,8 @@ class ContactSheetDisplay:
         True where pixels count.
     names : sequence of str, optional
         Written below the pictures.
+    columns : int, default=8
+        Pictures in a row.
 
     Attributes
     ----------
