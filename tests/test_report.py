@@ -134,8 +134,8 @@ def test_report(tmp_path):
     found = Collector((tmp_path / "report.html").read_text())
     assert found.headings[0] == "Report on a learned pattern"
     assert found.headings[1:5] == ["Results", "Remarks", "Alignment", "Images that fit worst"]
-    assert "Error path" in found.headings
-    assert len([a for a in found.loaded if a.startswith("data:image/png")]) == 7
+    assert {"Error path", "Prepared pictures"} <= set(found.headings)
+    assert len([a for a in found.loaded if a.startswith("data:image/png")]) == 8
     assert all(found.alternatives)
     assert all(address.startswith("data:") for address in found.loaded)
     assert "<td>0.0100</td>" in page.html  # the error
@@ -179,7 +179,7 @@ def test_names_of_classes_are_no_formulas(name, tmp_path):
     model.classes_ = np.array([name, "dot"])
     labels = np.where(labels == "bar", name, "dot")
     labels[0] = "dot" if labels[0] == name else name  # some are wrong, and shown
-    model.predict = lambda images: labels[::-1]
+    model.predict = lambda images, sample_mask: labels[::-1]
     page = report(model, tmp_path / "report.html", images, labels)
     assert "Misclassified images" in page.html
     (tmp_path / "report.html").read_text(encoding="utf-8")

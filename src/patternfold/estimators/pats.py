@@ -321,7 +321,10 @@ class PATS(TransformerMixin, ImageEstimator):
         """
         check_is_fitted(self)
         pixels = pixels_of(self, X, sample_mask, reset=False)
-        found = self._project(pixels, effort)
+        return self._align(pixels, self._project(pixels, effort), **options)
+
+    def _align(self, pixels: Pixels, found: Projection, **options: Any) -> np.ndarray:
+        """Resample images whose poses are known."""
         rows, offset = pixels.rows, found.offset[:, None].astype(pixels.rows.dtype)
         if pixels.counted is not None:
             rows = np.where(pixels.counted, rows, offset)

@@ -15,14 +15,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
     file = read_model(options.model)
     from patternfold.show.pages import report
 
-    images = labels = names = None
+    images = labels = names = mask = None
     if options.images is not None:
         found = read_new_images(file, options.images, options.skip_unreadable, console)
-        images, labels, names = found.images, found.labels, found.names
+        images, labels, names, mask = found.images, found.labels, found.names, found.mask
     elif file.examples is not None and hasattr(file.model, "pattern_"):
         images, names = file.examples.images, file.examples.names
     title = options.title or options.model.name
-    page = report(file.model, options.output, images, labels, names=names, title=title)
+    shown = {"names": names, "sample_mask": mask, "title": title}
+    page = report(file.model, options.output, images, labels, **shown)
     values = {"page": str(options.output), "bytes": len(page.content)}
     console.result(values, f"{options.output}: open it in a browser")
     return 0

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from patternfold.estimators.images import Pixels
 from patternfold.estimators.unaligned import mean_error, spread, standardised
 from patternfold.learning.project import Projection, align
 
@@ -100,6 +101,18 @@ class Evidence:
             for part in (counts, rows)
         )
         return values / np.maximum(told, 0.5), (told > 0.5).astype(np.float64)
+
+    @property
+    def images(self) -> np.ndarray:
+        """The images, (N, H, W), with their own offset where pixels do not count."""
+        flat = self.found.offset[:, None].astype(self.rows.dtype)
+        rows = self.rows if self.mask is None else np.where(self.mask, self.rows, flat)
+        return rows.reshape(-1, *self.model.image_shape_)
+
+    @cached_property
+    def aligned_images(self) -> np.ndarray:
+        """The images in the pattern's frame, (N, H, W)."""
+        return self.model._align(Pixels(self.rows, self.mask), self.found)
 
     @cached_property
     def spread_ratio(self) -> float | None:

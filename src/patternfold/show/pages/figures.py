@@ -12,9 +12,11 @@ import numpy as np
 from patternfold.learning.fitted import FittedManifolds
 from patternfold.show.plotting import (
     AlignmentDisplay,
+    ContactSheetDisplay,
     ErrorPathDisplay,
     ManifoldDisplay,
     PatternDisplay,
+    contact_sheet,
 )
 from patternfold.show.plotting.canvas import literal, pyplot
 
@@ -102,6 +104,16 @@ def parameters_figure(view: FittedManifolds, parameters: np.ndarray) -> str:
             ax.spines[["top", "right", "left"]].set_visible(False)
 
     return draw((9, 1.7), fill)
+
+
+def sheet_figure(images: Any, mask: Any, names: list[str]) -> str:
+    """Prepared pictures in rows, with what does not count hatched."""
+    height, width, _ = contact_sheet(images, mask).shape
+
+    def fill(figure: Any) -> None:
+        ContactSheetDisplay(images, mask, names).plot(figure.add_subplot())
+
+    return draw((9, 9 * height / width + 0.2), fill)
 
 
 def alignment_figure(images: np.ndarray, aligned: np.ndarray) -> str:

@@ -10,14 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from patternfold.estimators.remarks import Evidence, remarks_on
 from patternfold.learning.fitted import FittedManifolds, fitted_manifolds
-from patternfold.learning.project import align
 from patternfold.show.pages import figures
 from patternfold.show.pages.document import Page, render_page
-from patternfold.show.pages.explorer import facts
+from patternfold.show.pages.explorer import facts, spread
 from patternfold.show.pages.summary_classes import class_results, class_sections, judged_sections
 
-WORST = 6
-"""Images that are shown as fitting worst."""
+WORST, MOST_ON_SHEET = 6, 24
+"""Images that are shown as fitting worst, and as they were prepared."""
 
 
 def report(
@@ -27,6 +26,7 @@ def report(
     y: Any = None,
     *,
     names: Sequence[str] | None = None,
+    sample_mask: Any = None,
     title: str | None = None,
 ) -> Page:
     """Describe a fitted model: results, remarks, pictures and curves, and its options.
@@ -43,15 +43,17 @@ def report(
         Their classes; with them a classifier is judged.
     names : sequence of str, optional
         Names of the images, such as those of their files.
+    sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
+        True where a pixel counts.
     title : str, optional
         Heading of the page.
     """
     check_is_fitted(model)
     view = fitted_manifolds(model)
     if hasattr(model, "pattern_"):
-        results, remarks, sections = _describe_pattern(model, view, X, names)
+        results, remarks, sections = _describe_pattern(model, view, X, names, sample_mask)
     else:
-        results, remarks, sections = _describe_classes(model, view, X, y)
+        results, remarks, sections = _describe_classes(model, view, X, y, sample_mask)
     heading = "a learned pattern" if len(view.patterns) == 1 else "a classifier"
     page = render_page(
         "report.html",
@@ -71,20 +73,21 @@ Parts = tuple[list[tuple[str, str]], list[str], list[dict[str, str]]]
 
 
 def _describe_pattern(
-    model: Any, view: FittedManifolds, X: Any, names: Sequence[str] | None
+    model: Any, view: FittedManifolds, X: Any, names: Sequence[str] | None, mask: Any
 ) -> Parts:
-    evidence = None if X is None else model.examine(X, names=names)
+    evidence = None if X is None else model.examine(X, sample_mask=mask, names=names)
     remarks = [remark.text for remark in remarks_on(model, evidence)]
     learned, path = _sections(model, view)
-    seen = [] if evidence is None else _image_sections(model, evidence)
-    return _results(model, evidence), remarks, [*seen, *learned, *path]
+    seen = [] if evidence is None else _image_sections(evidence)
+    sheet = [] if evidence is None else [_sheet_section(evidence)]
+    return _results(model, evidence), remarks, [*seen, *learned, *sheet, *path]
 
 
-def _describe_classes(model: Any, view: FittedManifolds, X: Any, y: Any) -> Parts:
+def _describe_classes(model: Any, view: FittedManifolds, X: Any, y: Any, mask: Any) -> Parts:
     results, sections = class_results(model, view), class_sections(model, view)
     if X is None or y is None:
         return results, [], sections
-    judged, remarks, more = judged_sections(model, view, X, y)
+    judged, remarks, more = judged_sections(model, view, X, y, mask)
     return results + judged, remarks, sections + more
 
 
@@ -161,12 +164,25 @@ def _sections(model: Any, view: FittedManifolds) -> tuple[list[Section], list[Se
     return learned, path
 
 
-def _image_sections(model: Any, evidence: Evidence) -> list[Section]:
-    images = evidence.rows.reshape(-1, *model.image_shape_)
-    family, lam = model.transformation_, evidence.found.parameters
-    if not family.has_inverse:
+def _sheet_section(evidence: Evidence) -> Section:
+    chosen = spread(len(evidence.rows), MOST_ON_SHEET)
+    shape = evidence.model.image_shape_
+    images, mask = (
+        None if part is None else part[chosen].reshape(-1, *shape)
+        for part in (evidence.rows, evidence.mask)
+    )
+    names = [evidence.name(int(i)) for i in chosen]
+    return {
+        "title": "Prepared pictures",
+        "text": "As they are compared with the pattern. Hatched pixels do not count.",
+        "image": figures.sheet_figure(images, mask, names),
+    }
+
+
+def _image_sections(evidence: Evidence) -> list[Section]:
+    if not evidence.model.transformation_.has_inverse:
         return []
-    aligned = align(images, lam, family)
+    images, aligned = evidence.images, evidence.aligned_images
     worst = evidence.worst(WORST)
     listed = ", ".join(f"{evidence.name(i)} ({evidence.misfit[i] ** 2:.3f})" for i in worst)
     sections = [

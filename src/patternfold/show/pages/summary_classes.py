@@ -55,12 +55,12 @@ def class_sections(model: Any, view: FittedManifolds) -> list[dict[str, str]]:
 
 
 def judged_sections(
-    model: Any, view: FittedManifolds, X: Any, y: Any
+    model: Any, view: FittedManifolds, X: Any, y: Any, mask: Any = None
 ) -> tuple[list[tuple[str, str]], list[str], list[dict[str, str]]]:
     """Classify images of known classes; return results, remarks and sections."""
     rows, shape = as_images(X, view.image_shape, "X")
     images, true = rows.reshape(-1, *shape), np.array([str(label) for label in y])
-    found = np.array([str(label) for label in model.predict(images)])
+    found = np.array([str(label) for label in model.predict(images, sample_mask=mask)])
     results = [("right in the images given", f"{(true == found).mean():.1%} of {len(true)}")]
     sections = [
         {
