@@ -565,6 +565,13 @@ def test_steps_are_counted_over_starts_and_classes():
     assert work(Line(30, 8, 8, 0.1, 0.0, "joint selection")) == (32, None)
 
 
+def test_patterns_that_have_grown_enough_only_settle():
+    work = Work()
+    for n in range(1, 5):
+        assert work(Line(30, n, 40, 0.1, 0.0, "learning")) == (n, 43)
+    assert work(Line(30, 4, 40, 0.1, 0.0, "settling")) == (41, 43)
+
+
 def test_time_left(monkeypatch):
     clock = iter([0.0, 60.0, 62.0, 64.0])
     monkeypatch.setattr("patternfold.cli.progress.time.perf_counter", lambda: next(clock))

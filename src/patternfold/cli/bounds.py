@@ -12,21 +12,23 @@ from patternfold.model.units import Bound, read, scaled_pixels
 Bounds = dict[str, tuple[Bound, Bound]]
 
 
-PICTURES, PAPER = "similarity", "rotation-translation-scaling"
-"""Families that are taken by default: for pictures, and for the published algorithm."""
+PICTURES, PAPER = ("similarity", "auto"), ("rotation-translation-scaling", 20)
+"""Family and number of atoms by default: for pictures, and for the published algorithm."""
 
 
-def choose_family(options: argparse.Namespace) -> None:
-    """Choose what was left open: the family, and with --paper no light of the images' own."""
+def choose_defaults(options: argparse.Namespace) -> None:
+    """Choose what was left open, and with --paper no light of the images' own."""
     paper = getattr(options, "paper", False)
-    options.transformation = options.transformation or (PAPER if paper else PICTURES)
+    family, atoms = PAPER if paper else PICTURES
+    options.transformation = options.transformation or family
+    options.atoms = options.atoms or atoms
     if paper:
         options.gain = options.offset = False
 
 
 def check_bounds(options: argparse.Namespace) -> None:
     """Refuse bounds that the family can't have, before any work is done."""
-    choose_family(options)
+    choose_defaults(options)
     if options.bound:
         from patternfold.model.transformations import as_transformation
 

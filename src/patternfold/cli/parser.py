@@ -138,7 +138,7 @@ def _add_skip(parser: argparse._ActionsContainer) -> None:
 def _fill_learn(parser: argparse.ArgumentParser) -> None:
     _add_source(parser)
     _add_output(parser, "model file to write, for example model.ptm")
-    group = _add_learning(parser, atoms=20)
+    group = _add_learning(parser, None, "auto, or 20 with --paper")
     _add_name(group, "dictionary", names.dictionaries(), "how atoms are made", "atoms")
     _add_name(group, "solver", names.solvers(), "how atoms are found", None, "search")
     group.add_argument("--paper", action="store_true", help="the published algorithm, unimproved")
@@ -148,7 +148,7 @@ def _fill_learn(parser: argparse.ArgumentParser) -> None:
 def _fill_train(parser: argparse.ArgumentParser) -> None:
     _add_source(parser)
     _add_output(parser, "model file to write, for example model.ptm")
-    group = _add_learning(parser, atoms=12)
+    group = _add_learning(parser, 12)
     group.add_argument(
         "--method",
         choices=("aligned-views", "jpats"),
@@ -175,13 +175,15 @@ def _fill_predict(parser: argparse.ArgumentParser) -> None:
     _add_skip(parser)
 
 
-def _add_learning(parser: argparse.ArgumentParser, atoms: int) -> argparse._ArgumentGroup:
+def _add_learning(
+    parser: argparse.ArgumentParser, atoms: int | None, usual: str = ""
+) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("learning")
     group.add_argument(
         "--atoms",
         type=number_of_atoms,
         default=atoms,
-        help=f"atoms per pattern, or 'auto' (default: {atoms})",
+        help=f"atoms per pattern, or 'auto' for as many as help (default: {atoms or usual})",
     )
     _add_name(
         group,

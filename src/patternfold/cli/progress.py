@@ -28,17 +28,17 @@ class Progress:
     ----------
     console : Console
         What speaks.
-    atoms : int, optional
+    atoms : int or "auto", optional
         Atoms of a pattern, where their number is known.
     stream : file, optional
         Where a bar is drawn if it is a terminal; by default standard error.
     """
 
-    def __init__(self, console: Console, atoms: int | None = None, stream: Any = None):
+    def __init__(self, console: Console, atoms: int | str | None = None, stream: Any = None):
         self.console = console
         self.stream = sys.stderr if stream is None else stream
         self.interrupted = False
-        self.work = Work(atoms)
+        self.work = Work(atoms if isinstance(atoms, int) else None)
         self._bar = _Bar(self.stream) if self._may_draw() else None
 
     def __call__(self, line: Any) -> None:
@@ -109,9 +109,11 @@ class Work:
             own = self._before + line.n_atoms
         else:
             self._settled += 1
-            own = self._before + line.n_atoms + self._settled
+            own = None
         # While starts are compared, a line knows of their few atoms only.
         each = self._before + max(self.atoms or 0, line.max_atoms) + SETTLING
+        if own is None:  # the pattern has grown, perhaps less than it could have
+            own = each - SETTLING + self._settled
         self.total = each * line.parts
         self.done = min(each * (line.part - 1) + min(own, each), self.total)
         if self._first is None:

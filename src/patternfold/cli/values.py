@@ -20,6 +20,11 @@ def atoms(text: str) -> int | str:
     return text if text == "auto" else positive(text)
 
 
+def atoms_text(number: int | str) -> str:
+    """Say how many atoms are learned."""
+    return "as many atoms as help" if number == "auto" else f"{number} atoms"
+
+
 def count(text: str) -> int:
     """Read a whole number of at least 0."""
     value = int(text)

@@ -16,6 +16,7 @@ from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import place_names, prepare_images, table
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
+from patternfold.cli.values import atoms_text
 from patternfold.numerics.interrupts import check_interrupts
 
 
@@ -108,7 +109,7 @@ def _fit(
 ) -> Any:
     from patternfold import JPATS, PATS, AlignedViewsClassifier
 
-    progress = Progress(console, None if options.atoms == "auto" else options.atoms)
+    progress = Progress(console, options.atoms)
     shared: dict[str, Any] = {
         "transformation": options.transformation,
         "mother": options.mother,
@@ -119,7 +120,7 @@ def _fit(
     }
     images, labels = found.images[some], labels[some]
     mask = None if found.mask is None else found.mask[some]
-    console.say(f"learning {_words(options.atoms)} for each of {len(set(labels))} classes")
+    console.say(f"learning {atoms_text(options.atoms)} for each of {len(set(labels))} classes")
     with warnings.catch_warnings(), progress.listening():
         warnings.simplefilter("ignore")  # of learners that were interrupted
         if options.method == "jpats":
@@ -168,7 +169,3 @@ def _save(
         names = tuple(found.names[i] for i in chosen)
         examples = Examples(found.images[chosen], lam, names, tuple(named))
     save(model, options.output, preparation=found.preparation.as_dict(), examples=examples)
-
-
-def _words(atoms: int | str) -> str:
-    return "as many atoms as help" if atoms == "auto" else f"{atoms} atoms"

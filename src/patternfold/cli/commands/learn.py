@@ -14,6 +14,7 @@ from patternfold.cli.judgement import judged, judgement, remarks_as_values
 from patternfold.cli.models import place_names, prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
+from patternfold.cli.values import atoms_text
 
 INTERRUPTED = "interrupted"
 """Why learning stopped, as `patternfold.learning.state` says, which takes long to import."""
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any, bool]:
     from patternfold import PATS
 
-    progress = Progress(console, None if options.atoms == "auto" else options.atoms)
+    progress = Progress(console, options.atoms)
     bounds = bounds_of(options, found)
     tell_bounds(bounds, options, console)
     make = PATS.paper if options.paper else PATS
@@ -60,7 +61,9 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any
         random_state=options.seed,
         callback=progress,
     )
-    console.say(f"learning {_words(options.atoms)} (code is compiled on first use; Ctrl-C stops)")
+    console.say(
+        f"learning {atoms_text(options.atoms)} (code is compiled on first use; Ctrl-C stops)"
+    )
     with warnings.catch_warnings(record=True) as caught, progress.listening():
         warnings.simplefilter("always")
         model.fit(found.images, sample_mask=found.mask)
@@ -128,13 +131,11 @@ def _conclude(
         f"{head}{options.output}: {model.pattern_.n_atoms} atoms from {len(model.parameters_)} "
         f"images in {seconds:.1f} s, normalised error {error:.4f}"
     )
+    if options.atoms == "auto":
+        text += f" ({model.stop_reason_})"
     if evidence is not None:
         values |= judgement(evidence)
         text += f"\n{judged(evidence)}"
     console.say_remarks(remarks)
     page = options.output.with_suffix(".html")
     console.result(values, f"{text}\nnext: patternfold explore {options.output} -o {page}")
-
-
-def _words(atoms: int | str) -> str:
-    return "as many atoms as help" if atoms == "auto" else f"{atoms} atoms"
