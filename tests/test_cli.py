@@ -567,6 +567,8 @@ def test_steps_are_counted_over_starts_and_classes():
 
 def test_patterns_that_have_grown_enough_only_settle():
     work = Work()
+    assert work(Line(30, 1, 5, 0.1, 0.0, "start 1 of 1")) == (1, None)
+    assert work.left is None
     for n in range(1, 5):
         assert work(Line(30, n, 40, 0.1, 0.0, "learning")) == (n, 43)
     assert work(Line(30, 4, 40, 0.1, 0.0, "settling")) == (41, 43)

@@ -116,6 +116,8 @@ class Work:
             own = each - SETTLING + self._settled
         self.total = each * line.parts
         self.done = min(each * (line.part - 1) + min(own, each), self.total)
+        if start is not None and self.atoms is None:
+            return self.done, None  # how many atoms there will be is not known yet
         if self._first is None:
             self._first = self.done, time.perf_counter()
         return self.done, self.total
