@@ -136,6 +136,9 @@ def test_paths_of_the_error(clean):
         return [r.code for r in remarks_on(model)]
 
     assert said(np.linspace(1, 0.1, 10)) == ["error-falling"]
+    model.n_atoms = "auto"
+    assert said(np.linspace(1, 0.1, 10)) == []  # the number was chosen for a reason
+    model.n_atoms = 10
     assert said(np.r_[np.linspace(1, 0.1, 5), np.full(5, 0.1)]) == ["idle-atoms"]
     assert said([0.9, 0.5, 0.3, 0.2, 0.15, 0.13, 0.12, 0.116, 0.115, 0.114]) == []
 

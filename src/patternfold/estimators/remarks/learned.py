@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from patternfold.estimators.options import is_auto
 from patternfold.estimators.remarks.evidence import angles_of
 from patternfold.estimators.remarks.remark import Remark
 from patternfold.learning.state import INTERRUPTED
@@ -37,7 +38,8 @@ def remarks_on_learning(model: Any) -> list[Remark]:
     checks = (
         _interrupted(model.stop_reason_),
         _at_edge(model),
-        _path(np.asarray(model.error_path_)),
+        # A number that was chosen on held-out images needs no second opinion.
+        () if is_auto(model.n_atoms) else _path(np.asarray(model.error_path_)),
         _few(model.parameters_),
     )
     return [remark for check in checks for remark in check]
