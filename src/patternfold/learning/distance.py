@@ -194,6 +194,7 @@ def _square(vectors: Float[Array, "B d"]) -> Float[Array, "B d d"]:
 
 def second_order_field(atoms: Atoms, x: Points, y: Points) -> Field:
     """p and its first and second derivatives in one pass over the atoms."""
+    atoms = atoms.centred()
     zero, one = jnp.zeros_like(x), jnp.ones_like(x)
 
     def add(j: Int[Array, ""], totals: Field) -> Field:
