@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from patternfold.learning.axes import best_axes, final_frame, framed_as, has_axes
+from patternfold.learning.axes import best_axes, has_axes
 from patternfold.learning.choose import Choice, Corrected, HeldOut, split
 from patternfold.learning.coarse import coarsened
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.levels import Levels
 from patternfold.learning.many import representatives, settle_on_all
 from patternfold.learning.observations import Observations, distances_to_mean
-from patternfold.learning.pats import Learned, learn, refine_atom, update_parameters
+from patternfold.learning.pats import Learned, learn
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
+from patternfold.learning.rehearsal import Rehearsal
 from patternfold.learning.state import (
     ASKED_TO_STOP,
     INTERRUPTED,
@@ -24,6 +25,7 @@ from patternfold.learning.state import (
     Reporter,
     State,
 )
+from patternfold.learning.tidy import tidied
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.compilation import warm_up
 from patternfold.numerics.threads import one_blas_thread
@@ -59,8 +61,10 @@ def run(
             levels = Levels(problem, replace(problem, observations=coarse))
             learned = _run(levels.coarse, settings, levels.down(reference), levels.told(callback))
             learned = levels.finish(settings, learned, callback)
+        if learned.reason in STOPPED:  # who asked to stop does not want to wait for a better λ
+            settings = replace(settings, projection="fixed")
         try:
-            return learned._replace(state=_tidied(problem, settings, learned.state, reference))
+            return learned._replace(state=tidied(problem, settings, learned.state, reference))
         except KeyboardInterrupt:
             return learned._replace(reason=INTERRUPTED)
 
@@ -193,30 +197,6 @@ def _grow_on_some(
     return Learned(state, [scale * error for error in grown.path], reason)
 
 
-def _tidied(
-    problem: Problem,
-    settings: Settings,
-    state: State,
-    reference: str | int | np.ndarray | Pattern | State,
-) -> State:
-    """The same images from fewer atoms, if some are idle, in a frame and a light that are fixed."""
-    state = state._replace(pattern=drop_idle_atoms(problem, state.pattern, state.lam))
-    state = final_frame(problem, settings, state)
-    if problem.anchor is None and not isinstance(reference, str | int | State):
-        if isinstance(reference, Pattern):
-            reference = reference.render(problem.grid, problem.observations.dtype).ravel()
-        state = framed_as(problem, settings, state, reference)
-    return state._replace(pattern=in_mean_light(problem, *state[:2]))
-
-
-def in_mean_light(problem: Problem, pattern: Pattern, lam: np.ndarray) -> Pattern:
-    """The pattern as bright as the images on average: gains can't tell how bright it is."""
-    if not problem.observations.lighting.gain or not pattern.n_atoms:
-        return pattern
-    mean = float(np.average(problem.light(pattern, lam)[0], weights=problem.weights))
-    return pattern.replace(pattern.coef * mean, pattern.gamma) if mean > 0 else pattern
-
-
 def _begin(
     problem: Problem,
     settings: Settings,
@@ -237,45 +217,6 @@ def _begin(
             raise
         return begun._replace(reason=INTERRUPTED)
     return begun
-
-
-@dataclass(frozen=True)
-class Rehearsal:
-    """Does once what every later step does, with atoms that stand for a pattern: to compile it."""
-
-    problem: Problem
-    settings: Settings
-
-    @property
-    def lam(self) -> np.ndarray:
-        """The identity for every image."""
-        family, images = self.problem.transformation, self.problem.observations
-        identity = family.parameters.put_inside(family.identity)
-        return np.tile(identity, (len(images), 1)).astype(images.dtype)
-
-    def pattern(self, n_atoms: int) -> Pattern:
-        """Faint atoms in the middle of the box Γ."""
-        gamma = np.tile(self.problem.atom_box.centre, (n_atoms, 1))
-        return self.problem.empty.replace(np.full(n_atoms, 1e-3), gamma)
-
-    def project(self) -> None:
-        """Update λ."""
-        how = self.settings.projection
-        if how in ("global", "local"):
-            update_parameters(self.problem, self.settings, how, self.pattern(1), self.lam)
-
-    def refine(self) -> None:
-        """Improve an atom on Ê."""
-        if self.settings.tangent_refinement and self.settings.n_atoms > 1:
-            state = State(self.pattern(1), self.lam, self.problem.energy)
-            refine_atom(self.problem, self.settings, state, state.pattern.gamma[0], 1e-3)
-
-    def correct(self) -> None:
-        """Correct as many atoms as there will be."""
-        if self.settings.refit == "all":
-            n_atoms = RACE_ATOMS if self.settings.choose else self.settings.n_atoms
-            pattern, move = self.pattern(n_atoms), self.settings.projection != "fixed"
-            self.problem.equations(pattern, self.lam, self.problem.sparse, move).step(1.0)
 
 
 def best_start(
@@ -381,15 +322,3 @@ def pattern_from_image(image: int | np.ndarray, problem: Problem, seed: int = 0)
     if learned.reason == INTERRUPTED:
         raise KeyboardInterrupt  # a reference is nothing to end with
     return learned.state.pattern
-
-
-def drop_idle_atoms(problem: Problem, pattern: Pattern, lam: np.ndarray) -> Pattern:
-    """Leave out atoms without which E stays the same to rounding."""
-    if pattern.n_atoms < 2:
-        return pattern
-    error, scale = problem.error(pattern, lam), problem.energy
-    for j in reversed(range(pattern.n_atoms)):
-        others = pattern.take(np.arange(pattern.n_atoms) != j)
-        if others.n_atoms and problem.error(others, lam) <= error + 1e-9 * scale:
-            pattern = others
-    return pattern
