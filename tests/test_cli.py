@@ -491,7 +491,7 @@ def test_interrupted_run_keeps_what_it_has(pictures, tmp_path):
         assert time.perf_counter() - pressed < 1
         while not path.exists() and time.perf_counter() - pressed < 60:
             time.sleep(0.01)
-        assert time.perf_counter() - pressed < 2  # measured: 0.05 to 0.9 s on a busy machine
+        assert time.perf_counter() - pressed < 2  # measured: 0.1 to 0.9 s on a busy machine
         out, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
     assert "interrupted: " in out

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from patternfold.learning.axes import final_frame
 from patternfold.learning.pats import refine_atom, update_parameters
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.state import State
+from patternfold.learning.tidy import in_mean_light
 from patternfold.model.pattern import Pattern
 
 CHOSEN_AT_LEAST = 5
@@ -39,6 +41,12 @@ class Rehearsal:
         how = self.settings.projection
         if how in ("global", "local"):
             update_parameters(self.problem, self.settings, how, self.pattern(1), self.lam)
+        self.end()
+
+    def end(self) -> None:
+        """Fix frame and light, early: who interrupts a run does not want to wait for it then."""
+        state = State(self.pattern(1), self.lam, self.problem.energy)
+        in_mean_light(self.problem, *final_frame(self.problem, self.settings, state)[:2])
 
     def refine(self) -> None:
         """Improve an atom on Ê."""
