@@ -8,6 +8,7 @@ tried.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from patternfold.model.transformations import AbstractAffineTransformation
 N_DIRECTIONS = 8
 """Directions of the axes that are tried in a quarter of the circle; λ makes up for what is left."""
 
+N_IMPROVED = 2
+"""Of these, those that fit best as they are have their λ improved."""
 
 ROUNDING = 100
 """Units in the last place by which images from moved atoms differ: some times 1/σ."""
@@ -47,17 +50,21 @@ def has_axes(problem: Problem, settings: Settings) -> bool:
 def best_axes(problem: Problem, settings: Settings, state: State) -> State:
     """Turn the axes to the images' mean orientation, or where the images fit best; E never rises.
 
-    For each direction λ is improved. The mean orientation is corrected, too: where the images
-    tell little about the axes, that brings it as low as any other.
+    The mean orientation is corrected, too: where the images tell little about the axes, that brings
+    it as low as any other.
     """
     frame = _frame(problem, state)
     mean = orientation(problem, frame)
-    upright = correct(problem, settings, _turned(problem, settings, frame, mean) or state)
+    turned = frame.nearest(rotation(-mean), NO_SHIFT)
+    upright = state if turned is None else _fitted(problem, settings, turned)
+    upright = correct(problem, settings, upright)
     if upright.error <= state.error:
         return upright
     angles = mean + QUARTER / N_DIRECTIONS * np.arange(1, N_DIRECTIONS)
-    tried = [_turned(problem, settings, frame, angle) for angle in angles]
-    return min([state, *(s for s in tried if s is not None)], key=lambda s: s.error)
+    moved = [frame.nearest(rotation(-angle), NO_SHIFT) for angle in angles]
+    known = sorted((m for m in moved if m is not None), key=partial(_error, problem))
+    tried = [_fitted(problem, settings, frame) for frame in known[:N_IMPROVED]]
+    return min([state, *tried], key=lambda s: s.error)
 
 
 def final_frame(problem: Problem, settings: Settings, state: State) -> State:
@@ -129,10 +136,9 @@ def _frame(problem: Problem, state: State) -> Frame:
     return Frame(family, state.pattern, state.lam.astype(np.float64))
 
 
-def _turned(problem: Problem, settings: Settings, frame: Frame, angle: float) -> State | None:
-    """The pattern turned by −angle, λ improved; None where it has no such atoms."""
-    moved = frame.nearest(rotation(-angle), NO_SHIFT)
-    return None if moved is None else _fitted(problem, settings, moved)
+def _error(problem: Problem, frame: Frame) -> float:
+    """E as it is in a frame."""
+    return problem.error(frame.pattern, frame.lam)
 
 
 def _fitted(problem: Problem, settings: Settings, frame: Frame) -> State:
