@@ -43,7 +43,7 @@ def points(signed: bool = False) -> tuple[np.ndarray, ...]:
     family, grid = as_transformation("rotation-translation-scaling"), Grid(16, 16)
     with jax.enable_x64(True):
         observations = Observations.put(v, grid, weights)
-        nothing = distance_to(Pattern().atoms(np.float64), family, grid, v.dtype)
+        nothing = distance_to(Pattern().atoms(np.float64), family, observations)
         return pull_back(observations, lam.astype(np.float64), nothing)[:4]
 
 

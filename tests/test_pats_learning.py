@@ -81,11 +81,12 @@ class TestSelection:
         problem, truth, lam = make_problem(rng, n_atoms=3)
         weights = np.array([1.0, 2.0, 0.5, 1.0, 1.5, 0.25])
         (chunk,) = problem.with_weights(weights).observations.chunks
+        (rows,) = problem.observations.rows(lam)
         base = truth.take([0, 1])
         distance = problem.distance(base)
 
         def model(atom):
-            return jax.jit(tangent_model)(chunk, lam, atom[None], distance)
+            return jax.jit(tangent_model)(chunk, rows, atom[None], distance)
 
         atom = jnp.asarray(np.append(truth.gamma[2] + 0.03, 0.9 * truth.coef[2]))
         (error,), (slope,), (matrix,) = model(atom)[:3]
@@ -104,7 +105,7 @@ class TestSelection:
         faint = problem.distance(base.replace(1e-6 * base.coef, base.gamma))
         atom = jnp.asarray(np.append(truth.gamma[2], 1e-6))[None]
         energy = (weights[:, None] * pixels_of(problem) ** 2).sum()
-        found = jax.jit(tangent_model)(chunk, lam, atom, faint).cost[0]
+        found = jax.jit(tangent_model)(chunk, rows, atom, faint).cost[0]
         np.testing.assert_allclose(found, energy, rtol=1e-4)
 
 

@@ -92,7 +92,7 @@ def test_bounds_with_units_are_kept(tmp_path):
 def options(*texts):
     """As with --paper, which chooses no bounds by itself."""
     bounds = [bound(text) for text in texts]
-    return argparse.Namespace(bound=bounds, transformation="similarity", paper=True)
+    return argparse.Namespace(bound=bounds, transformation="similarity", atoms=None, paper=True)
 
 
 class Found:
