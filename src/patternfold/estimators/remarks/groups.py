@@ -16,6 +16,9 @@ APART, APART_FOR_FEW = 4.5, 40.0
 """How many standard deviations two groups are apart: a number, and so many over N. Halves of one
 group that is normal, uniform or skewed come up to this once in a hundred times."""
 
+NOTABLE = 0.03
+"""Share of the energy of images by which groups must differ: formats and colours leave traces."""
+
 FEW = 8
 """Images among which no groups are looked for."""
 
@@ -25,10 +28,14 @@ def two_groups(evidence: Evidence) -> np.ndarray | None:
     some = evidence.some
     if len(some) < FEW:
         return None
+    values, weights = evidence.aligned
+    scale = np.sqrt(np.mean((weights * values**2).sum(axis=1)))
+    shares = np.sqrt(np.maximum(evidence.misfit[some], 0))
     best, smaller = 0.0, None
-    for scores in (*_components(*evidence.aligned).T, evidence.misfit[some]):
+    for scores in (*_components(values, weights).T / max(scale, 1e-300), shares):
         apart, lower = split(scores)
-        if apart > max(best, APART + APART_FOR_FEW / len(scores)):
+        notable = (scores[~lower].mean() - scores[lower].mean()) ** 2 > NOTABLE
+        if notable and apart > max(best, APART + APART_FOR_FEW / len(scores)):
             best, smaller = apart, lower if 2 * lower.sum() <= len(scores) else ~lower
     return None if smaller is None else some[smaller]
 
