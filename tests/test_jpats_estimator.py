@@ -58,6 +58,11 @@ def fitted(classes):
     return model.fit(*classes)
 
 
+@pytest.mark.xfail(reason="the last atoms, chosen jointly, are rejected since α is in their unit")
+def test_all_atoms_are_found(fitted):
+    assert [p.n_atoms for p in fitted.patterns_] == [3, 3, 3]
+
+
 def test_contract(fitted, classes):
     X, y = classes
     assert list(fitted.classes_) == ["one", "three", "two"]

@@ -121,6 +121,14 @@ def test_two_kinds_of_pictures(rng):
     assert "8 of 20 differ from the others: 12.png, 13.png" in str(said["two-groups"])
 
 
+def test_groups_that_hardly_differ_are_one(rng):
+    model, images = small_model(n_images=20)
+    images = images + 1e-4 * rng.normal(size=images.shape)
+    trace = rendered(OTHER, model.parameters_[12:])
+    images[12:] += 0.03 * trace  # clearly apart, but nothing that anyone would see
+    assert "two-groups" not in codes(evidence_of(model, images))
+
+
 @pytest.mark.parametrize("draw", ["normal", "random", "exponential"])
 def test_one_group_is_not_split(draw, rng):
     for n in (10, 20, 50):
