@@ -1,12 +1,14 @@
 """Remarks: each check is raised by a case made for it, and by none that is in order."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from helpers import SHAPE, small_model, small_pattern
 
 from patternfold import Pattern, manifold
 from patternfold.estimators.remarks import CODES, Evidence, remarks_on, remarks_on_new
-from patternfold.estimators.remarks.groups import split
+from patternfold.estimators.remarks.groups import split, two_groups
 from patternfold.estimators.unaligned import mean_error, spread, standardised
 from patternfold.learning.project import Projection
 
@@ -121,12 +123,16 @@ def test_two_kinds_of_pictures(rng):
     assert "8 of 20 differ from the others: 12.png, 13.png" in str(said["two-groups"])
 
 
-def test_groups_that_hardly_differ_are_one(rng):
-    model, images = small_model(n_images=20)
-    images = images + 1e-4 * rng.normal(size=images.shape)
-    trace = rendered(OTHER, model.parameters_[12:])
-    images[12:] += 0.03 * trace  # clearly apart, but nothing that anyone would see
-    assert "two-groups" not in codes(evidence_of(model, images))
+@pytest.mark.parametrize(("trace", "expected"), [(0.5, list(range(12, 20))), (0.05, None)])
+@pytest.mark.usefixtures("as_users_run")  # a record that stands for the evidence
+def test_groups_must_differ_by_something_to_be_seen(trace, expected, rng):
+    """Clearly apart in both cases, once by a share of the images that nobody would see."""
+    values = rng.normal(size=(1, 40)) + 1e-3 * rng.normal(size=(20, 40))
+    values[12:] += trace * rng.normal(size=40)
+    some, weights = np.arange(20), np.ones_like(values)
+    evidence = SimpleNamespace(some=some, aligned=(values, weights), misfit=np.full(20, 0.1))
+    found = two_groups(evidence)
+    assert (None if found is None else found.tolist()) == expected
 
 
 @pytest.mark.parametrize("draw", ["normal", "random", "exponential"])
