@@ -191,3 +191,22 @@ def test_the_least_useful_atom_is_missed_least(rng):
         others = np.stack([c for k, c in enumerate(columns) if k != j], axis=1)
         missed.append(np.linalg.lstsq(others, whole)[1][0])
     assert least_useful(equations_at(problem, pattern, lam, move=False)) == np.argmin(missed)
+
+
+def test_atoms_outside_their_box_are_not_forced_back(rng):
+    problem, truth, lam = make_problem(rng, noise=0.05)
+    gamma = truth.gamma.copy()
+    gamma[0, 1] = problem.atom_box.upper[1] + 0.3
+    start = equations_at(problem, truth.replace(truth.coef, gamma), lam)
+    # As the step goes to 0, so does the change of the error.
+    assert abs(start.step(1e7).cost - start.cost) < 1e-5 * start.cost
+    assert [start, *descend(start, 6, 0)][-1].cost < start.cost
+
+
+@pytest.mark.parametrize("damping", [0.1, 30.0])
+def test_small_steps_keep_their_promise(rng, damping):
+    problem, truth, lam = make_problem(rng, noise=0.001)
+    wrong = lam + 1e-4 * rng.normal(size=lam.shape)
+    start = equations_at(problem, truth.replace(truth.coef + 1e-4, truth.gamma), wrong)
+    trial = start.step(damping)
+    np.testing.assert_allclose(start.cost - trial.cost, trial.promised, rtol=0.1)

@@ -174,7 +174,9 @@ class Problem:
         self, pattern: Pattern, lam: np.ndarray, sampling: Sampling, move: bool
     ) -> Equations:
         """Normal equations at a point."""
-        return Equations(sampling, self.transformation, self.atom_box, pattern, lam, move)
+        # A change of frame may have moved atoms out of their box: no step takes them back by force.
+        box = self.atom_box.containing(pattern.gamma)
+        return Equations(sampling, self.transformation, box, pattern, lam, move)
 
     def light(self, pattern: Pattern, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gain and offset of each image: 1 and 0 where they are not its own."""

@@ -108,6 +108,15 @@ class Box:
         names = [n for n, p in zip(self.names, periodic, strict=True) if p]
         return Box(self.names, lower, upper, names)
 
+    def containing(self, values: np.ndarray) -> Box:
+        """Return the least box that has this one and all rows of ``values`` in it."""
+        values = self.wrap(np.reshape(values, (-1, self.dim)))
+        lower = np.minimum(self.lower, values.min(axis=0, initial=np.inf))
+        upper = np.maximum(self.upper, values.max(axis=0, initial=-np.inf))
+        same = np.equal(lower, self.lower).all() and np.equal(upper, self.upper).all()
+        names = [name for name, p in zip(self.names, self.periodic, strict=True) if p]
+        return self if same else Box(self.names, lower.tolist(), upper.tolist(), names)
+
     def wrap(self, values: Any) -> Any:
         """Bring periodic parameters into their interval; others are left alone."""
         xp, values = _namespace(values)

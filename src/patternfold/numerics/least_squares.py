@@ -45,7 +45,7 @@ class Damping:
 SMALL = Damping()
 """For many problems of a few unknowns."""
 
-LARGE = Damping(least=1e-10, most=1e8)
+LARGE = Damping(start=0.1, least=1e-10, most=1e8)
 """For one problem of many unknowns, whose curvatures differ more."""
 
 
@@ -275,33 +275,43 @@ def _eliminate(
 def descend(start: Any, max_iter: int, tol: float, rule: Damping = LARGE) -> Iterator[Any]:
     """Yield the points of a descent of one problem; the cost falls from each to the next.
 
-    A point has a ``cost``, and ``step(damping)`` returns the point to which a damped step leads.
-    Ends after ``max_iter`` steps, or when one lowers the cost by less than ``tol`` of it.
+    A point has a ``cost``, and ``step(damping)`` returns the point to which a damped step leads,
+    with the decrease that was ``promised`` of it. Ends after ``max_iter`` steps, or when one lowers
+    the cost, or has promised to, by less than ``tol`` of it: shorter ones would promise still less.
     """
     here, damping = start, rule.start
     for _ in range(max_iter):
-        first = True
+        raised = FAILED
         while damping <= rule.most:
             trial = here.step(damping)
-            if trial.cost < here.cost:
+            gained = here.cost - trial.cost
+            if gained > 0:
                 break
-            damping, first = 5 * damping, False
+            if trial.promised <= tol * here.cost:
+                return
+            # The more often a step fails, the farther off the damping is.
+            damping, raised = raised * damping, 2 * raised
         else:
             return
-        small = here.cost - trial.cost <= tol * trial.cost
         here = trial
+        factor = float(_damping_factor(np.float64(gained), np.float64(trial.promised)))
         # Where less damping has just failed, it would fail again.
-        damping = max(damping / 10, rule.least) if first else damping
+        damping = max(damping * (factor if raised == FAILED else max(factor, 1)), rule.least)
         yield here
-        if small:
+        if gained <= tol * here.cost:
             return
 
 
-def _damping_factor(gained: Scalars, promised: Scalars) -> Scalars:
+FAILED = 4.0
+"""Factor of the damping after a step that did not lower the cost."""
+
+
+def _damping_factor(gained: Any, promised: Any) -> Any:
     """Less damping where the model kept its promise, more where it did not."""
-    share = gained / jnp.maximum(promised, jnp.finfo(promised.dtype).tiny)
+    xp = jnp if isinstance(gained, jax.Array) else np
+    share = gained / xp.maximum(promised, xp.finfo(promised.dtype).tiny)
     conditions = [share > 0.75, share > 0.25, share > 0]
-    return jnp.select(conditions, [jnp.asarray(v, share.dtype) for v in (0.2, 0.6, 2.0)], 4.0)
+    return xp.select(conditions, [xp.asarray(v, share.dtype) for v in (0.2, 0.6, 2.0)], FAILED)
 
 
 def _choose(first: Bool[Array, " B"], new: Any, old: Any) -> Any:

@@ -61,10 +61,14 @@ class Assembled(NamedTuple):
 
 
 class Eliminated(NamedTuple):
-    """What eliminating the λ_i takes off the atoms' equations, and the H_i⁻¹ that do it."""
+    """What eliminating the λ_i takes off the atoms' equations, and the H_i⁻¹ that do it.
+
+    ``gain`` is by how much E falls where the λ_i move alone.
+    """
 
     matrix: Float[Array, "m m"]
     slope: Float[Array, " m"]
+    gain: Float[Array, ""]
     inverse: Float[Array, "B d d"]
 
 
@@ -99,6 +103,7 @@ class Equations:
     lam: np.ndarray
     move_lam: bool = True
     known_cost: float | None = None
+    promised: float = np.inf
 
     @cached_property
     def cost(self) -> float:
@@ -116,12 +121,12 @@ class Equations:
     def step(self, damping: float) -> Equations:
         """Solve the damped arrow system and move the atoms, and λ as far as it may."""
         eliminated = self._eliminate(damping) if self.move_lam else []
-        delta = self._solve(damping, eliminated)
+        delta, promised = self._solve(damping, eliminated)
         by_atom = delta.reshape(self.pattern.n_atoms, -1)
         gamma = self.box.put_inside(self.pattern.gamma + by_atom[:, :-1])
         pattern = self.pattern.replace(self.pattern.coef + by_atom[:, -1], gamma)
         lam, cost = self._tried(pattern, delta, [e.inverse for e in eliminated])
-        return replace(self, pattern=pattern, lam=lam, known_cost=cost)
+        return replace(self, pattern=pattern, lam=lam, known_cost=cost, promised=promised)
 
     @property
     def _images(self) -> Observations:
@@ -174,24 +179,30 @@ class Equations:
         pairs = zip(self._assembled, self._rows, strict=True)
         return [_eliminated(assembled, lam, scalar, box) for assembled, lam in pairs]
 
-    def _solve(self, damping: float, eliminated: list[Eliminated]) -> np.ndarray:
+    def _solve(self, damping: float, eliminated: list[Eliminated]) -> tuple[np.ndarray, float]:
+        """Step of the atoms, and the decrease of E that it promises together with that of λ."""
         matrix, slope = self.normal.atoms.copy(), self.normal.slope.copy()
         diagonal = np.diag(matrix).copy()
         ridge = 1e-12 * diagonal.max(initial=0) + np.finfo(np.float64).tiny
         held = _held(self.box, self.pattern.gamma, slope)
         matrix[np.diag_indices_from(matrix)] += damping * diagonal + ridge
+        alone = 0.0
         if eliminated:
-            taken = jax.device_get([(e.matrix, e.slope) for e in eliminated])
-            less_matrix, less_slope = (_float_sum(part) for part in zip(*taken, strict=True))
+            taken = jax.device_get([e[:3] for e in eliminated])
+            less_matrix, less_slope, gain = (_float_sum(part) for part in zip(*taken, strict=True))
             matrix -= less_matrix[np.ix_(self._order, self._order)]
             slope -= less_slope[self._order]
+            alone = float(gain)
         matrix[held], matrix[:, held], slope[held] = 0, 0, 0
         matrix[held, held] = 1
         try:
-            return linalg.cho_solve(linalg.cho_factor(matrix), slope)
+            delta = linalg.cho_solve(linalg.cho_factor(matrix), slope)
         except linalg.LinAlgError:
             # Rounding has made the matrix indefinite; the caller will raise the damping.
-            return slope / np.maximum(diagonal, ridge) * min(1.0, 1 / damping)
+            return slope / np.maximum(diagonal, ridge) * min(1.0, 1 / damping), np.inf
+        # (M + μD) δ = b, so that 2 δᵀb − δᵀM δ = δᵀb + μ δᵀD δ.
+        damped = damping * float(np.where(held, 0, diagonal) @ delta**2)
+        return delta, float(delta @ slope) + damped + alone
 
     def _tried(
         self, pattern: Pattern, delta: np.ndarray, inverses: list[Array]
@@ -318,8 +329,11 @@ def _eliminated(
     cross = assembled.cross[:, :, :dim]
     solved = jnp.einsum("imd,ide->ime", cross, inverse)
     flat, cross = (jnp.moveaxis(a, 1, 0).reshape(a.shape[1], -1) for a in (solved, cross))
-    slope = flat @ assembled.own[:, :dim, dim].reshape(-1)
-    return Eliminated(flat @ cross.T, slope, inverse)
+    own = assembled.own[:, :dim, dim]
+    alone = jnp.einsum("ide,ie->id", inverse, own)
+    left = 2 * own - jnp.einsum("ide,ie->id", assembled.own[:, :dim, :dim], alone)
+    gain = (alone * left).sum()
+    return Eliminated(flat @ cross.T, flat @ own.reshape(-1), gain, inverse)
 
 
 @compiled

@@ -74,6 +74,7 @@ class SmoothError:
     alpha: float
     beta: float
     effort: Effort
+    promised: float = np.inf
 
     @cached_property
     def cost(self) -> float:
@@ -84,11 +85,13 @@ class SmoothError:
 
     def step(self, damping: float) -> SmoothError:
         """Move all patterns by a damped Gauss-Newton step; λ follows."""
-        patterns = tuple(
+        moved = [
             self._moved(equations, damping, pattern)
             for equations, pattern in zip(self._equations, self.state.patterns, strict=True)
-        )
-        return replace(self, state=follow(self.problem, patterns, self.effort, self.state))
+        ]
+        patterns, promised = zip(*moved, strict=True)
+        state = follow(self.problem, patterns, self.effort, self.state)
+        return replace(self, state=state, promised=sum(promised))
 
     @cached_property
     def _equations(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -122,14 +125,18 @@ class SmoothError:
 
     def _moved(
         self, equations: tuple[np.ndarray, np.ndarray], damping: float, pattern: Pattern
-    ) -> Pattern:
+    ) -> tuple[Pattern, float]:
+        """A pattern after its step, and the decrease of J that this promises."""
         matrix, slope = equations[0].copy(), equations[1].copy()
-        gamma, box = pattern.gamma, self.problem.all.atom_box
+        gamma, box = pattern.gamma, self.problem.all.atom_box.containing(pattern.gamma)
         by_atom = slope.reshape(len(gamma), -1)
         held = np.pad(held_at_bounds(box, gamma, by_atom[:, :-1]), ((0, 0), (0, 1))).ravel()
         diagonal = np.diag(matrix)
         matrix = matrix + np.diag(damping * diagonal + 1e-9 * diagonal.max())
         matrix[held], matrix[:, held], slope[held] = 0, 0, 0
         matrix[held, held] = 1
-        step = linalg.solve(matrix, slope, assume_a="pos").reshape(len(gamma), -1)
-        return pattern.replace(pattern.coef + step[:, -1], box.put_inside(gamma + step[:, :-1]))
+        delta = linalg.solve(matrix, slope, assume_a="pos")
+        promised = float(delta @ slope + damping * np.where(held, 0, diagonal) @ delta**2)
+        step = delta.reshape(len(gamma), -1)
+        gamma = box.put_inside(gamma + step[:, :-1])
+        return pattern.replace(pattern.coef + step[:, -1], gamma), promised

@@ -131,6 +131,7 @@ class NewAtom:
     model_at: Callable[[np.ndarray], Model]
     box: Box
     point: np.ndarray
+    promised: float = np.inf
 
     @cached_property
     def model(self) -> Model:
@@ -152,4 +153,6 @@ class NewAtom:
         extra = damping * diagonal + 1e-9 * diagonal.max(initial=0) + np.finfo(float).tiny
         delta = np.linalg.lstsq(matrix + np.diag(extra), slope * unit, rcond=None)[0]
         delta *= 0.25 / max(np.abs(delta).max(initial=0), 0.25)
-        return replace(self, point=self.box.put_inside(self.point + unit * delta))
+        promised = float(delta @ (2 * slope * unit - matrix @ delta))
+        point = self.box.put_inside(self.point + unit * delta)
+        return replace(self, point=point, promised=promised)
