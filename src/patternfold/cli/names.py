@@ -15,6 +15,18 @@ def transformations() -> tuple[str, ...]:
     return registered("model/transformations/__init__.py", "TRANSFORMATIONS")
 
 
+class Sums(tuple[str, ...]):
+    """Names of which sums, written ``one+other``, are names too."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name, or all names of a sum, are listed."""
+        return isinstance(name, str) and all(
+            tuple.__contains__(self, part.strip()) for part in name.split("+")
+        )
+
+
 def mothers() -> tuple[str, ...]:
     """Names of mother functions."""
     return registered("model/mothers/__init__.py", "MOTHERS")

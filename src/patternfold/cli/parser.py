@@ -188,8 +188,8 @@ def _add_learning(
     _add_name(
         group,
         "transformation",
-        names.transformations(),
-        "how the pictures differ",
+        names.Sums(names.transformations()),
+        "how the pictures differ, also a sum such as similarity+bend",
         None,
         "similarity; with --paper the paper's, rotation-translation-scaling",
     )

@@ -89,6 +89,21 @@ class Box:
         """Position of a parameter."""
         return lookup("parameter", name, {n: i for i, n in enumerate(self.names)})
 
+    def part(self, where: slice) -> Box:
+        """Return the box of some parameters that stand side by side."""
+        flags = zip(self.names[where], self.periodic[where], strict=True)
+        periodic = [name for name, flag in flags if flag]
+        return Box(self.names[where], self.lower[where], self.upper[where], periodic)
+
+    @classmethod
+    def joined(cls, boxes: Sequence[Box]) -> Box:
+        """Return the product of boxes."""
+        names, lower, upper, flags = (
+            [value for box in boxes for value in getattr(box, part)]
+            for part in ("names", "lower", "upper", "periodic")
+        )
+        return cls(names, lower, upper, [n for n, flag in zip(names, flags, strict=True) if flag])
+
     def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> Box:
         """Return a box with some bounds replaced.
 

@@ -53,6 +53,11 @@ class Family(Component):
     """Parameters that are an angle, in radians, or a length, in half sides of the image: their
     bounds may be given in degrees and pixels."""
 
+    @property
+    def measured(self) -> Mapping[str, str]:
+        """The `measures` of all parameters, also where the family is made of others."""
+        return self.measures
+
     def __check_init__(self) -> None:
         """Refuse bounds beyond the limits."""
         self.check_limits(self.parameters)
@@ -79,7 +84,7 @@ class Family(Component):
         """
         if not bounds:
             return self
-        plain = plain_bounds(bounds, self.measures, pixel)
+        plain = plain_bounds(bounds, self.measured, pixel)
         return self.on(self.parameters.with_bounds(plain))
 
     def on(self: Boxed, box: Box) -> Boxed:

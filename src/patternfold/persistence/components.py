@@ -12,18 +12,29 @@ from patternfold.model.component import Component, Family, option_names
 from patternfold.model.dictionaries import DICTIONARIES, AbstractDictionary
 from patternfold.model.mothers import MOTHERS, AbstractMother
 from patternfold.model.pattern import Pattern
-from patternfold.model.transformations import TRANSFORMATIONS, AbstractTransformation
+from patternfold.model.transformations import TRANSFORMATIONS, AbstractTransformation, sum_of
 from patternfold.persistence.schema import Plain, take, take_array, take_list
 
 
 def describe_transformation(transformation: AbstractTransformation) -> dict[str, Any]:
-    """Name a registered family, with its options and its box."""
-    return _describe("transformation", TRANSFORMATIONS, transformation)
+    """Name a registered family, with its options and its box; those of a sum each by itself."""
+    if len(transformation.parts) == 1:
+        return _describe("transformation", TRANSFORMATIONS, transformation)
+    parts = [describe_transformation(part) for part in transformation.parts]
+    box = _describe_box(transformation.parameters)
+    return {"name": "+".join(part["name"] for part in parts), "parts": parts, "box": box}
 
 
 def build_transformation(description: dict[str, Any]) -> AbstractTransformation:
     """Return the family on its box."""
-    return _build("transformation", TRANSFORMATIONS, description)
+    if "parts" not in description:
+        return _build("transformation", TRANSFORMATIONS, description)
+    parts = take_list(description, "parts", dict)
+    if len(parts) < 2:
+        raise ValueError(f"its transformation is a sum of {len(parts)} families; two are the least")
+    # Each of a sum is a family alone: a description that holds sums in turn might go on for ever.
+    members = [_build("transformation", TRANSFORMATIONS, part) for part in parts]
+    return sum_of(members).on(_build_box(take(description, "box", dict)))
 
 
 def describe_mother(mother: AbstractMother) -> dict[str, Any]:

@@ -106,14 +106,17 @@ def make_lattice(
         )
     shifted = dict(zip(shift_index or (), (2 * m + 1 for m in margins[::-1]), strict=False))
     paths = [None if k in shifted else _path(transformation, k) for k in range(box.dim)]
+    most = _most_nodes(transformation)
     lengths = [
-        shifted[k] if path is None else float(np.maximum(1, np.round(path.length[-1] / spacing)))
+        shifted[k] if path is None else float(np.clip(np.round(path.length[-1] / spacing), 1, most[k]))
         for k, path in enumerate(paths)
     ]
     _require_small(box, lengths)
     counts = tuple(1 if k in shifted else int(n) for k, n in enumerate(lengths))
+    # A single node is the identity where more are not allowed, else the middle.
+    alone = np.where(most == 1, box.put_inside(transformation.identity), box.centre)
     axes = [
-        np.array([box.centre[k]]) if path is None else path.nodes(counts[k])
+        alone[k : k + 1] if path is None or most[k] == 1 else path.nodes(counts[k])
         for k, path in enumerate(paths)
     ]
     index = np.indices(counts).reshape(box.dim, -1).T
@@ -121,6 +124,12 @@ def make_lattice(
     dy, dx = (np.arange(m, -m - 1, -1.0) * coarse_step for m in margins)
     shifts = np.stack([np.tile(dx, len(dy)), np.repeat(dy, len(dx))], axis=1)
     return Lattice(nodes, counts, box.periodic, margins, shifts, shift_index)
+
+
+def _most_nodes(transformation: AbstractTransformation) -> np.ndarray:
+    """How many values of each parameter its family allows the search to try."""
+    most = {name: n for part in transformation.parts for name, n in part.coarse_nodes.items()}
+    return np.array([most.get(name, np.inf) for name in transformation.parameters.names])
 
 
 def _require_small(box: Box, lengths: Sequence[float]) -> None:

@@ -10,13 +10,19 @@ from patternfold.model.transformations.base import (
     AbstractAffineTransformation,
     AbstractTransformation,
 )
+from patternfold.model.transformations.bend import Bend
 from patternfold.model.transformations.custom import CustomTransformation
+from patternfold.model.transformations.elastic import Elastic
+from patternfold.model.transformations.projective import Projective
 from patternfold.model.transformations.rotation_translation import RotationTranslation
 from patternfold.model.transformations.rotation_translation_scaling import (
     RotationTranslationScaling,
 )
 from patternfold.model.transformations.scaling import Scaling
+from patternfold.model.transformations.shear import Shear
 from patternfold.model.transformations.similarity import Similarity
+from patternfold.model.transformations.smooth import AbstractSmoothTransformation
+from patternfold.model.transformations.sum import Sum, sum_of
 from patternfold.model.transformations.translation import Translation
 
 TRANSFORMATIONS: dict[str, type[AbstractTransformation]] = {
@@ -26,26 +32,38 @@ TRANSFORMATIONS: dict[str, type[AbstractTransformation]] = {
     "similarity": Similarity,
     "rotation-translation-scaling": RotationTranslationScaling,
     "affine": Affine,
+    "shear": Shear,
+    "bend": Bend,
+    "projective": Projective,
+    "elastic": Elastic,
 }
-"""Families by name: files, pages and the command line know those that stand here."""
+"""Families by name: files, pages and the command line know those that stand here, and their sums,
+such as ``"similarity+bend"``."""
 
 __all__ = [
     "TRANSFORMATIONS",
     "AbstractAffineTransformation",
+    "AbstractSmoothTransformation",
     "AbstractTransformation",
     "Affine",
+    "Bend",
     "CustomTransformation",
+    "Elastic",
+    "Projective",
     "RotationTranslation",
     "RotationTranslationScaling",
     "Scaling",
+    "Shear",
     "Similarity",
+    "Sum",
     "Translation",
     "as_transformation",
+    "sum_of",
 ]
 
 
 def as_transformation(transformation: str | AbstractTransformation) -> AbstractTransformation:
-    """Return a transformation from its name, or the object itself."""
+    """Return a transformation from its name, or that of a sum of families, or the object itself."""
     if isinstance(transformation, AbstractTransformation):
         return transformation
     if not isinstance(transformation, str):
@@ -53,5 +71,8 @@ def as_transformation(transformation: str | AbstractTransformation) -> AbstractT
             f"transformation={transformation!r} must be a name or a transformation object; "
             "wrap a function of (lam, x, y) in CustomTransformation."
         )
-    kind: Any = lookup("transformation", transformation, TRANSFORMATIONS)
-    return kind()
+    kinds: list[Any] = [
+        lookup("transformation", name.strip(), TRANSFORMATIONS)
+        for name in transformation.split("+")
+    ]
+    return sum_of([kind() for kind in kinds])

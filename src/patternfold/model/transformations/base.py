@@ -40,6 +40,27 @@ class AbstractTransformation(Family):
     is_affine: ClassVar[bool] = False
     """Whether the map is affine in (x, y) for every λ."""
 
+    coarse_nodes: ClassVar[Mapping[str, int]] = {}
+    """Most values of a parameter that the global search tries: with 1, that of the identity alone.
+    Parameters that change images little are left to the local search, whatever their bounds."""
+
+    has_axes: ClassVar[bool] = False
+    """Whether the family acts along the pattern's own axes: images then fit better with the pattern
+    turned one way than another, and learning tries several."""
+
+    @property
+    def parts(self) -> tuple[AbstractTransformation, ...]:
+        """The families of which this one is the sum, the outermost first; by default itself."""
+        return (self,)
+
+    def __add__(self, other: AbstractTransformation) -> AbstractTransformation:
+        """Compose with a family that acts before this one, in the pattern's own frame."""
+        if not isinstance(other, AbstractTransformation):
+            return NotImplemented
+        from patternfold.model.transformations.sum import sum_of  # a sum is made of what is here
+
+        return sum_of((*self.parts, *other.parts))
+
     @property
     @abstractmethod
     def identity(self) -> np.ndarray:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import AbstractTransformation, Points
+from patternfold.model.transformations.base import Points
+from patternfold.model.transformations.smooth import AbstractSmoothTransformation, inverse_point
 
 
-class CustomTransformation(AbstractTransformation):
+class CustomTransformation(AbstractSmoothTransformation):
     """A transformation from a function ``coordinates(lam, x, y) -> (x', y')`` written with JAX.
 
     Parameters
@@ -28,7 +28,8 @@ class CustomTransformation(AbstractTransformation):
     identity : sequence of float
         The parameters for which the map is (x, y) itself.
     inverse : callable, optional
-        The inverse map ``(lam, x', y') -> (x, y)``; aligning images needs it.
+        The inverse map ``(lam, x', y') -> (x, y)``, which aligning images takes; without it Newton
+        steps find it point by point.
     translation : pair of str, optional
         Names of two parameters that merely shift the image.
 
@@ -71,45 +72,16 @@ class CustomTransformation(AbstractTransformation):
         """The parameters for which the map is (x, y) itself."""
         return np.array(self.identity_values)
 
-    @property
-    def has_inverse(self) -> bool:
-        """Whether the user gave one."""
-        return self.inverse_function is not None
-
     def coordinates(self, lam: Float[Array, " d"], x: Points, y: Points) -> tuple[Points, Points]:
         """Map image coordinates to pattern coordinates with the user's function."""
         x_new, y_new = self.function(lam, x, y)
         return jnp.broadcast_to(x_new, x.shape), jnp.broadcast_to(y_new, y.shape)
 
-    def derivatives(
-        self, lam: Float[Array, " d"], x: Points, y: Points
-    ) -> tuple[Float[Array, "d *p"], Float[Array, "d *p"]]:
-        """Derivatives in λ by forward-mode differentiation."""
-        dx, dy = jax.jacfwd(self.coordinates)(lam, x, y)
-        return jnp.moveaxis(dx, -1, 0), jnp.moveaxis(dy, -1, 0)
-
     def inverse_coordinates(
         self, lam: Float[Array, " d"], x: Points, y: Points
     ) -> tuple[Points, Points]:
-        """Map pattern coordinates to image coordinates with the user's inverse."""
+        """Map pattern coordinates to image coordinates with the user's inverse, or a local one."""
         if self.inverse_function is None:
-            raise TypeError(
-                "This transformation has no inverse map, which aligning images needs: give one "
-                "with CustomTransformation(..., inverse=function_of_lam_x_y)."
-            )
+            return inverse_point(lambda u, v: self.coordinates(lam, u, v), x, y)
         x_new, y_new = self.inverse_function(lam, x, y)
         return jnp.broadcast_to(x_new, x.shape), jnp.broadcast_to(y_new, y.shape)
-
-    def tangent_products(
-        self,
-        lam: Float[Array, " d"],
-        x: Float[Array, " n"],
-        y: Float[Array, " n"],
-        along_x: Float[Array, " n"],
-        along_y: Float[Array, " n"],
-        w: Float[Array, " n"],
-    ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
-        """Return TᵀT and Tᵀw from the tangent vectors themselves."""
-        dx, dy = self.derivatives(lam, x, y)
-        vectors = along_x[None] * dx + along_y[None] * dy
-        return vectors @ vectors.T, vectors @ w
