@@ -56,7 +56,9 @@ def saved(tmp_path):
 
 
 @pytest.mark.parametrize("mother", ["gaussian", "inverse-multiquadric"])
-@pytest.mark.parametrize("transformation", sorted(pf.transformations.TRANSFORMATIONS))
+@pytest.mark.parametrize(
+    "transformation", [*sorted(pf.transformations.TRANSFORMATIONS), "similarity+bend+stroke-width"]
+)
 def test_everything_comes_back(transformation, mother, tmp_path):
     model, _ = small_model(transformation, mother)
     model.set_params(n_atoms=np.int64(7))

@@ -27,7 +27,10 @@ from patternfold.learning.pats import correct, polished
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
 from patternfold.learning.state import State
-from patternfold.model.transformations import AbstractAffineTransformation
+from patternfold.model.transformations import (
+    AbstractAffineTransformation,
+    AbstractTransformation,
+)
 
 N_DIRECTIONS = 8
 """Directions of the axes that are tried in a quarter of the circle; λ makes up for what is left."""
@@ -40,11 +43,17 @@ ROUNDING = 100
 
 
 def has_axes(problem: Problem, settings: Settings) -> bool:
-    """Whether directions are worth trying: the family is no group, and nothing else fixes them."""
-    family = problem.transformation
-    closed = not isinstance(family, AbstractAffineTransformation) or family.is_group
+    """Whether directions are worth trying: the family has axes, and nothing else fixes them."""
     moves = settings.refit == "all" and settings.projection != "fixed"
-    return moves and not closed and problem.anchor is None
+    return moves and _acts_along_axes(problem.transformation) and problem.anchor is None
+
+
+def _acts_along_axes(family: AbstractTransformation) -> bool:
+    """Whether turning the pattern, and every λ with it, changes the images that it can make."""
+    pose, *others = family.parts
+    if not isinstance(pose, AbstractAffineTransformation):
+        return False
+    return not pose.is_group or any(part.has_axes for part in others)
 
 
 def best_axes(problem: Problem, settings: Settings, state: State) -> State:
@@ -53,6 +62,8 @@ def best_axes(problem: Problem, settings: Settings, state: State) -> State:
     The mean orientation is corrected, too: where the images tell little about the axes, that brings
     it as low as any other.
     """
+    if not isinstance(problem.transformation, AbstractAffineTransformation):
+        return _best_axes_of_sum(problem, settings, state)
     frame = _frame(problem, state)
     mean = orientation(problem, frame)
     turned = frame.nearest(rotation(-mean), NO_SHIFT)
@@ -65,6 +76,27 @@ def best_axes(problem: Problem, settings: Settings, state: State) -> State:
     known = sorted((m for m in moved if m is not None), key=partial(_error, problem))
     tried = [_fitted(problem, settings, frame) for frame in known[:N_IMPROVED]]
     return min([state, *tried], key=lambda s: s.error)
+
+
+def _best_axes_of_sum(problem: Problem, settings: Settings, state: State) -> State:
+    """The same where the pattern is bent or the like before it is moved, in half of the circle.
+
+    Turned, no image is what it was: λ is found again from where there is nothing but the pose.
+    """
+    pose, *others = problem.transformation.parts
+    assert isinstance(pose, AbstractAffineTransformation)  # `has_axes` has looked
+    own = pose.parameters.dim
+    rest = np.concatenate([part.identity for part in others])
+    frame = Frame(pose, state.pattern, state.lam[:, :own].astype(np.float64))
+    tried = []
+    for angle in 2 * QUARTER / N_DIRECTIONS * np.arange(N_DIRECTIONS):
+        turned = frame.nearest(rotation(-angle), NO_SHIFT)
+        if turned is not None:
+            lam = np.column_stack([turned.lam, np.tile(rest, (len(turned.lam), 1))])
+            lam = problem.transformation.parameters.put_inside(lam).astype(state.lam.dtype)
+            tried.append(polished(problem, settings, turned.pattern, lam))
+    best = sorted(tried, key=lambda s: s.error)[:N_IMPROVED]
+    return min([state, *(correct(problem, settings, s) for s in best)], key=lambda s: s.error)
 
 
 def final_frame(problem: Problem, settings: Settings, state: State) -> State:

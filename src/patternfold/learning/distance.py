@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from patternfold.learning.lighting import PLAIN, Fit, Lighting
-from patternfold.model.atoms import Atoms, Points, evaluate, evaluate_field
-from patternfold.model.manifold import warped_pixels
+from patternfold.model.atoms import Atoms, Points, evaluate, evaluate_field, field_of
+from patternfold.model.manifold import tangent_products, warped_pixels
 from patternfold.model.transformations import (
     AbstractAffineTransformation,
     AbstractTransformation,
@@ -32,10 +32,8 @@ from patternfold.numerics.least_squares import Model
 
 Image = Float[Array, " n"]
 Batch = Float[Array, "B n"]
-Field = tuple[Points, Points, Points, Points, Points, Points]
-"""p, its gradient (p_x, p_y) and its second derivatives (p_xx, p_xy, p_yy)."""
 Derivatives = tuple[Points, Points, Points, Points, Points]
-"""The same without p."""
+"""The gradient (p_x, p_y) of p and its second derivatives (p_xx, p_xy, p_yy)."""
 
 
 @jax.tree_util.register_dataclass
@@ -118,11 +116,11 @@ class Distance:
         """‖w‖² with w = u − U_λ(p), Tᵀw and TᵀT."""
         # Without the barrier XLA computes the sums over atoms anew for each product.
         field = jax.lax.optimization_barrier(self._over_atoms(evaluate_field, lam, which))
-        fit, (along_x, along_y) = self._lit(images, roots, field, which)
-        products = jax.vmap(self.transformation.tangent_products, (0, None, None, 0, 0, 0))
+        fit, slopes = self._lit(images, roots, field, which)
+        products = jax.vmap(partial(tangent_products, self.transformation), (0, None, None, 0, 0))
 
         def along(w: Batch) -> tuple[Array, Array]:
-            return products(lam, self.x, self.y, along_x, along_y, w)
+            return products(lam, self.x, self.y, slopes, w)
 
         metric, slope = along(fit.residual)
         for direction in fit.directions:
@@ -145,10 +143,15 @@ class Distance:
             second_order = partial(_second_order, self.transformation)
         products = jax.vmap(second_order, in_axes=(0, None, None, 0, 0))
         w, (px, py, *_) = fit.residual, derivatives
-        slope, metric, hessian = products(lam, self.x, self.y, derivatives, w)
-        tangent_products = jax.vmap(self.transformation.tangent_products, (0, None, None, 0, 0, 0))
+        slope, metric, hessian = products(lam, self.x, self.y, derivatives[:5], w)
+        slopes = (px, py, *derivatives[5:])
+        along = jax.vmap(partial(tangent_products, self.transformation), (0, None, None, 0, 0))
+        if derivatives[5:]:
+            # Of the spread the first derivative will do.
+            without, (metric, slope) = metric, along(lam, self.x, self.y, slopes, w)
+            hessian = hessian + metric - without
         for k, direction in enumerate(fit.directions):
-            across = tangent_products(lam, self.x, self.y, px, py, direction)[1]
+            across = along(lam, self.x, self.y, slopes, direction)[1]
             metric = metric - _square(across)
             if self.lighting.gain and k == len(fit.directions) - 1:
                 # The gain also changes how much a step along the tangents does.
@@ -171,7 +174,7 @@ class Distance:
 
     def _over_atoms(
         self,
-        function: Callable[[Atoms, Points, Points], Any],
+        function: Callable[..., Any],
         lam: Float[Array, "B d"],
         which: Int[Array, " B"] | None,
     ) -> Any:
@@ -192,22 +195,23 @@ def _square(vectors: Float[Array, "B d"]) -> Float[Array, "B d d"]:
     return vectors[:, :, None] * vectors[:, None, :]
 
 
-def second_order_field(atoms: Atoms, x: Points, y: Points) -> Field:
-    """p and its first and second derivatives in one pass over the atoms."""
-    atoms = atoms.centred()
+def second_order_field(
+    atoms: Atoms, x: Points, y: Points, spread: Any = None
+) -> tuple[Points, ...]:
+    """p and its first and second derivatives in one pass; with a ``spread``, p_s comes last."""
+    atoms, field = field_of(atoms, spread)
     zero, one = jnp.zeros_like(x), jnp.ones_like(x)
 
-    def add(j: Int[Array, ""], totals: Field) -> Field:
-        def first_order(x: Points, y: Points) -> tuple[Points, Points, Points]:
-            return atoms.family.field(atoms.gamma[j], x, y)
+    def add(j: Int[Array, ""], totals: tuple[Points, ...]) -> tuple[Points, ...]:
+        def first_order(x: Points, y: Points) -> tuple[Points, ...]:
+            return field(j, x, y)
 
-        (p, px, py), (_, pxx, pxy) = jax.jvp(first_order, (x, y), (one, zero))
+        (p, px, py, *ps), (_, pxx, pxy, *_) = jax.jvp(first_order, (x, y), (one, zero))
         pyy = jax.jvp(first_order, (x, y), (zero, one))[1][2]
-        parts = (p, px, py, pxx, pxy, pyy)
-        a, b, c, d, e, f = (t + atoms.coef[j] * q for t, q in zip(totals, parts, strict=True))
-        return a, b, c, d, e, f
+        parts = (p, px, py, pxx, pxy, pyy, *ps)
+        return tuple(t + atoms.coef[j] * q for t, q in zip(totals, parts, strict=True))
 
-    return jax.lax.fori_loop(0, atoms.count, add, (zero,) * 6)
+    return jax.lax.fori_loop(0, atoms.count, add, (zero,) * (6 if spread is None else 7))
 
 
 def _affine_second_order(

@@ -61,10 +61,21 @@ class Frame:
         """λ after a change of frame; None where the family has no such members."""
         before, t = self.motions
         wanted = before @ linear, t + before @ shift
-        lam = self.family.parameters.wrap(members(self.family, *wanted))
+        lam = self.family.parameters.wrap(self._widened(members(self.family, *wanted), linear))
         found = motions_of(self.family, lam)
         same = all(np.allclose(a, b, atol=SAME) for a, b in zip(found, wanted, strict=True))
         return lam if same else None
+
+    def _widened(self, lam: np.ndarray, linear: np.ndarray) -> np.ndarray:
+        """λ with the spreads of the atoms as they are, in the units of a frame stretched by D.
+
+        F and t do not tell them; they are squares of lengths.
+        """
+        names = [name for part in self.family.parts for name in part.widening]
+        columns = [self.family.parameters.index(name) for name in names]
+        if columns:
+            lam[:, columns] = self.lam[:, columns] / abs(np.linalg.det(linear))
+        return lam
 
     def moved(self, linear: np.ndarray, shift: np.ndarray) -> Frame | None:
         """The same images from p(D x + g); None where Λ or the dictionary has no such members."""
@@ -129,6 +140,7 @@ class Frame:
         if lam is None:
             before, t = self.motions
             lam = nearest_members(self.family, before @ linear, t + before @ shift)
+            lam = self._widened(lam, linear)
         return Frame(self.family, pattern, self.family.parameters.put_inside(lam))
 
     def with_identity(self, k: int) -> Frame:

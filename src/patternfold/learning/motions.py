@@ -51,7 +51,7 @@ def _by_row(function: Any, family: AbstractAffineTransformation, *rows: np.ndarr
     index = np.minimum(np.arange(padded_rows(count)), count - 1)
     with precision(np.dtype(np.float64)):
         results = function(family, *(part[index] for part in rows))
-    return jax.tree.map(lambda part: np.asarray(part)[:count], results)
+    return jax.tree.map(lambda part: np.array(part)[:count], results)
 
 
 @jax.jit

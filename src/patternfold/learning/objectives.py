@@ -19,7 +19,7 @@ from patternfold.learning.distance import Distance
 from patternfold.learning.lighting import Fit
 from patternfold.learning.observations import Chunk
 from patternfold.model.atoms import AtomFamily, evaluate, evaluate_field
-from patternfold.model.manifold import warped_pixels
+from patternfold.model.manifold import tangent_vectors, warped_pixels
 from patternfold.numerics.least_squares import Model, inverse_definite
 
 TANGENT_REACH = 0.1
@@ -129,22 +129,21 @@ def tangent_model(
     """
     family, x, y = base.transformation, base.x, base.y
     warped = warped_pixels(family, lam, x, y)
-    value, base_x, base_y = jax.lax.optimization_barrier(evaluate_field(base.atoms, *warped))
+    value, *of_base = jax.lax.optimization_barrier(evaluate_field(base.atoms, *warped))
     gamma, c = atom[0, :-1], atom[0, -1]
-    phi, phi_x, phi_y = base.atoms.family.field(gamma, *warped)
+    phi, *of_phi = base.atoms.family.field(gamma, *warped)
     fit, scale = _light(chunk, base, gamma, c, value + c * phi)
-    dx, dy = jax.vmap(family.derivatives, in_axes=(0, None, None))(lam, x, y)
-    along_x, along_y = scale * (base_x + c * phi_x), scale * (base_y + c * phi_y)
-    vectors = fit.without(along_x[:, None] * dx + along_y[:, None] * dy)
+    slopes = [scale * (a + c * b) for a, b in zip(of_base, of_phi, strict=True)]
+    vectors = fit.without(tangent_vectors(family, lam, x, y, *slopes))
     w = fit.residual
     inverse = _inverse_of_gram(jnp.einsum("ikn,iln->ikl", vectors, vectors))
     z = _within_reach(jnp.einsum("ikl,iln,in->ik", inverse, vectors, w), family.parameters.width)
-    # T z is the slope of the pattern along a field of displacements (X, Y).
-    along = jnp.einsum("ik,ikn->in", z, dx), jnp.einsum("ik,ikn->in", z, dy)
+    # T z is the slope of the pattern along a field of displacements (X, Y), and of the spread.
+    _, along = jax.jvp(lambda rows: warped_pixels(family, rows, x, y), (lam,), (z,))
 
     def displaced(gamma: Float[Array, " s"]) -> Batch:
-        phi, phi_x, phi_y = base.atoms.family.field(gamma, *warped)
-        return phi + phi_x * along[0] + phi_y * along[1]
+        phi, *slopes = base.atoms.family.field(gamma, *warped)
+        return sum((a * b for a, b in zip(slopes, along, strict=True)), phi)
 
     slopes = jax.vmap(lambda direction: jax.jvp(displaced, (gamma,), (direction,))[1])
     by_gamma = slopes(jnp.eye(len(gamma), dtype=gamma.dtype))

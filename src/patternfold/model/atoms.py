@@ -40,24 +40,67 @@ class AtomFamily:
     mother: AbstractMother
     dictionary: AbstractDictionary
 
-    def value(self, gamma: Float[Array, " s"], x: Points, y: Points) -> Points:
-        """φ_γ(x, y)."""
-        return self.mother(*self.dictionary.coordinates(gamma, x, y))
+    def value(self, gamma: Float[Array, " s"], x: Points, y: Points, spread: Any = None) -> Points:
+        """φ_γ(x, y), widened by ``spread`` where there is one."""
+        if spread is None:
+            return self.mother(*self.dictionary.coordinates(gamma, x, y))
+        return self.widened_value(gamma, x, y, self.dictionary.widening(gamma, spread))
 
     def field(
-        self, gamma: Float[Array, " s"], x: Points, y: Points
-    ) -> tuple[Points, Points, Points]:
-        """φ_γ and its gradient in (x, y), by the chain rule through b."""
-        u, v = self.dictionary.coordinates(gamma, x, y)
-        return self.mother.field_through(u, v, self.dictionary.jacobian(gamma, x, y))
+        self, gamma: Float[Array, " s"], x: Points, y: Points, spread: Any = None
+    ) -> tuple[Points, ...]:
+        """φ_γ and its gradient in (x, y), by the chain rule through b; and in ``spread``."""
+        if spread is None:
+            u, v = self.dictionary.coordinates(gamma, x, y)
+            return self.mother.field_through(u, v, self.dictionary.jacobian(gamma, x, y))
+        return self.widened_field(gamma, x, y, *widening_slopes(self.dictionary, gamma, spread))
 
     def derivatives(
-        self, gamma: Float[Array, " s"], x: Points, y: Points
+        self, gamma: Float[Array, " s"], x: Points, y: Points, spread: Any = None
     ) -> tuple[Points, list[Points]]:
         """φ_γ and its derivatives ∂φ_γ/∂γ_k for every k."""
-        value, du, dv = self.mother.field(*self.dictionary.coordinates(gamma, x, y))
+        u, v = self.dictionary.coordinates(gamma, x, y)
         u_gamma, v_gamma = self.dictionary.derivatives(gamma, x, y)
-        return value, [du * a + dv * b for a, b in zip(u_gamma, v_gamma, strict=True)]
+        if spread is None:
+            value, du, dv = self.mother.field(u, v)
+            return value, [du * a + dv * b for a, b in zip(u_gamma, v_gamma, strict=True)]
+        height, across, along = self.dictionary.widening(gamma, spread)
+        value, du, dv = self.mother.field(u * across, v * along)
+        slopes = jax.jacfwd(self.dictionary.widening)(gamma, spread)
+        by_gamma = zip(
+            u_gamma, v_gamma, *(jnp.moveaxis(part, -1, 0) for part in slopes), strict=True
+        )
+        return height * value, [
+            height * (du * (a * across + u * ka) + dv * (b * along + v * kb)) + kh * value
+            for a, b, kh, ka, kb in by_gamma
+        ]
+
+    def widened_value(
+        self, gamma: Float[Array, " s"], x: Points, y: Points, factors: Any
+    ) -> Points:
+        """h φ(k_u u, k_v v), for factors (h, k_u, k_v) as `widening` of the dictionary gives."""
+        height, across, along = factors
+        u, v = self.dictionary.coordinates(gamma, x, y)
+        return height * self.mother(u * across, v * along)
+
+    def widened_field(
+        self, gamma: Float[Array, " s"], x: Points, y: Points, factors: Any, slopes: Any
+    ) -> tuple[Points, Points, Points, Points]:
+        """The same with its gradient in (x, y), and the slope that ``slopes`` of factors make."""
+        (height, across, along), (by_height, by_across, by_along) = factors, slopes
+        u, v = self.dictionary.coordinates(gamma, x, y)
+        (ux, uy), (vx, vy) = self.dictionary.jacobian(gamma, x, y)
+        value, du, dv = self.mother.field(u * across, v * along)
+        to_u, to_v = height * across * du, height * along * dv
+        by_spread = by_height * value + height * (by_across * u * du + by_along * v * dv)
+        return height * value, to_u * ux + to_v * vx, to_u * uy + to_v * vy, by_spread
+
+
+def widening_slopes(
+    dictionary: AbstractDictionary, gamma: Float[Array, " s"], spread: Any
+) -> tuple[Any, Any]:
+    """Factors of widened atoms, and their derivatives in the spread."""
+    return jax.jvp(lambda s: dictionary.widening(gamma, s), (spread,), (jnp.ones_like(spread),))
 
 
 @jax.tree_util.register_dataclass
@@ -128,27 +171,54 @@ def stack_atoms(patterns: Sequence[Any], dtype: Any) -> Atoms:
     return Atoms(coef, gamma, np.asarray(most, np.int32), patterns[0].family)
 
 
-def evaluate(atoms: Atoms, x: Points, y: Points) -> Points:
-    """p(x, y) = Σ_j c_j φ_γj(x, y)."""
-    atoms = atoms.centred()
+def evaluate(atoms: Atoms, x: Points, y: Points, spread: Any = None) -> Points:
+    """p(x, y) = Σ_j c_j φ_γj(x, y); ``spread`` has 1 for the last axis of the points."""
+    if spread is None:
+        atoms = atoms.centred()
+
+        def value(j: Int[Array, ""]) -> Points:
+            return atoms.family.value(atoms.gamma[j], x, y)
+    else:
+        widths = jax.vmap(lambda g: atoms.family.dictionary.widening(g, spread))
+        factors, atoms = widths(jnp.asarray(atoms.gamma)), atoms.centred()
+
+        def value(j: Int[Array, ""]) -> Points:
+            own = [part[j] for part in factors]
+            return atoms.family.widened_value(atoms.gamma[j], x, y, own)
 
     def add(j: Int[Array, ""], total: Points) -> Points:
-        phi = atoms.family.value(atoms.gamma[j], x, y)
-        return total + atoms.coef[j] * phi
+        return total + atoms.coef[j] * value(j)
 
     return _sum_over_atoms(atoms, add, jnp.zeros_like(x))
 
 
-def evaluate_field(atoms: Atoms, x: Points, y: Points) -> tuple[Points, Points, Points]:
-    """p and its gradient (p_x, p_y) in one pass over the atoms."""
-    atoms = atoms.centred()
+def evaluate_field(atoms: Atoms, x: Points, y: Points, spread: Any = None) -> tuple[Points, ...]:
+    """p and its gradient (p_x, p_y) in one pass over the atoms; with a ``spread``, p_s as well."""
+    atoms, field = field_of(atoms, spread)
 
     def add(j: Int[Array, ""], totals: tuple[Points, ...]) -> tuple[Points, ...]:
-        parts = atoms.family.field(atoms.gamma[j], x, y)
+        parts = field(j, x, y)
         return tuple(t + atoms.coef[j] * part for t, part in zip(totals, parts, strict=True))
 
     zero = jnp.zeros_like(x)
-    return _sum_over_atoms(atoms, add, (zero, zero, zero))
+    return _sum_over_atoms(atoms, add, (zero,) * (3 if spread is None else 4))
+
+
+def field_of(atoms: Atoms, spread: Any = None) -> tuple[Atoms, Callable[..., tuple[Points, ...]]]:
+    """The atoms as loops take them, and the field of the j-th of them at (x, y)."""
+    if spread is None:
+        plain = atoms.centred()
+        return plain, lambda j, x, y: plain.family.field(plain.gamma[j], x, y)
+    dictionary = atoms.family.dictionary
+    widths = jax.vmap(lambda gamma: widening_slopes(dictionary, gamma, spread))
+    factors, slopes = widths(jnp.asarray(atoms.gamma))
+    centred = atoms.centred()
+
+    def widened(j: Int[Array, ""], x: Points, y: Points) -> tuple[Points, ...]:
+        own = [part[j] for part in factors], [part[j] for part in slopes]
+        return centred.family.widened_field(centred.gamma[j], x, y, *own)
+
+    return centred, widened
 
 
 def _sum_over_atoms(atoms: Atoms, add: Callable[[Any, Any], Any], zero: Any) -> Any:

@@ -6,6 +6,7 @@ All functions take one row of λ per image, work in chunks of bounded memory, fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -192,14 +193,28 @@ class _Job:
 Batch = Float[Array, "N n"]
 
 
+def warped(
+    transformation: AbstractTransformation,
+    lam: Float[Array, " d"],
+    x: Float[Array, " n"],
+    y: Float[Array, " n"],
+) -> tuple[Array, ...]:
+    """Pattern coordinates a_λ(x, y) of every pixel of an image, and by what its atoms are widened.
+
+    That is one number, and is left out by families that widen nothing.
+    """
+    place, spread = transformation.coordinates(lam, x, y), transformation.spread(lam)
+    return place if spread is None else (*place, spread[None])
+
+
 def warped_pixels(
     transformation: AbstractTransformation,
     lam: Float[Array, "N d"],
     x: Float[Array, " n"],
     y: Float[Array, " n"],
-) -> tuple[Batch, Batch]:
-    """Pattern coordinates a_λi(x, y) of every pixel of every image."""
-    return jax.vmap(transformation.coordinates, in_axes=(0, None, None))(lam, x, y)
+) -> tuple[Array, ...]:
+    """The same of every image: two arrays (N, n), and maybe one (N, 1)."""
+    return jax.vmap(partial(warped, transformation), in_axes=(0, None, None))(lam, x, y)
 
 
 def tangent_vectors(
@@ -207,12 +222,43 @@ def tangent_vectors(
     lam: Float[Array, "N d"],
     x: Float[Array, " n"],
     y: Float[Array, " n"],
-    along_x: Batch,
-    along_y: Batch,
+    *slopes: Batch,
 ) -> Float[Array, "N d n"]:
-    """T from the gradient of p at the warped pixels, by the chain rule."""
+    """T from the slopes of p at the warped pixels, by the chain rule."""
+    along_x, along_y, *by_spread = slopes
     dx, dy = jax.vmap(transformation.derivatives, in_axes=(0, None, None))(lam, x, y)
-    return along_x[:, None, :] * dx + along_y[:, None, :] * dy
+    vectors = along_x[:, None, :] * dx + along_y[:, None, :] * dy
+    for image in by_spread:
+        ds = jax.vmap(partial(spread_slopes, transformation))(lam)
+        vectors = vectors + ds[:, :, None] * image[:, None, :]
+    return vectors
+
+
+def spread_slopes(
+    transformation: AbstractTransformation, lam: Float[Array, " d"]
+) -> Float[Array, " d"]:
+    """Derivatives of the spread in λ."""
+    return jax.jacfwd(lambda row: jnp.asarray(transformation.spread(row)))(lam)
+
+
+def tangent_products(
+    transformation: AbstractTransformation,
+    lam: Float[Array, " d"],
+    x: Float[Array, " n"],
+    y: Float[Array, " n"],
+    slopes: Sequence[Float[Array, " n"]],
+    w: Float[Array, " n"],
+) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+    """Return TᵀT and Tᵀw of an image, given the slopes of p at its warped pixels."""
+    along_x, along_y, *by_spread = slopes
+    metric, along_w = transformation.tangent_products(lam, x, y, along_x, along_y, w)
+    for image in by_spread:
+        ds = spread_slopes(transformation, lam)
+        cross = transformation.tangent_products(lam, x, y, along_x, along_y, image)[1]
+        mixed = cross[:, None] * ds[None, :]
+        metric = metric + mixed + mixed.T + (image @ image) * ds[:, None] * ds[None, :]
+        along_w = along_w + (image @ w) * ds
+    return metric, along_w
 
 
 @partial(compiled, hot=True)
@@ -234,7 +280,8 @@ def _field(
     x: Float[Array, " n"],
     y: Float[Array, " n"],
 ) -> tuple[Batch, Batch, Batch]:
-    return evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
+    value, along_x, along_y, *_ = evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
+    return value, along_x, along_y
 
 
 @partial(compiled, hot=True)
@@ -245,8 +292,8 @@ def _tangents(
     x: Float[Array, " n"],
     y: Float[Array, " n"],
 ) -> Float[Array, "N d n"]:
-    _, along_x, along_y = evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
-    return tangent_vectors(transformation, lam, x, y, along_x, along_y)
+    _, *slopes = evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
+    return tangent_vectors(transformation, lam, x, y, *slopes)
 
 
 @partial(compiled, hot=True)
@@ -258,8 +305,8 @@ def _tangent_distance(
     x: Float[Array, " n"],
     y: Float[Array, " n"],
 ) -> tuple[Float[Array, " N"], Float[Array, "N d"]]:
-    value, along_x, along_y = evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
-    vectors = tangent_vectors(transformation, lam, x, y, along_x, along_y)
+    value, *slopes = evaluate_field(atoms, *warped_pixels(transformation, lam, x, y))
+    vectors = tangent_vectors(transformation, lam, x, y, *slopes)
     return jax.vmap(project_on_tangents)(vectors, images - value)
 
 

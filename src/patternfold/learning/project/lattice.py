@@ -108,7 +108,9 @@ def make_lattice(
     paths = [None if k in shifted else _path(transformation, k) for k in range(box.dim)]
     most = _most_nodes(transformation)
     lengths = [
-        shifted[k] if path is None else float(np.clip(np.round(path.length[-1] / spacing), 1, most[k]))
+        shifted[k]
+        if path is None
+        else float(np.clip(np.round(path.length[-1] / spacing), 1, most[k]))
         for k, path in enumerate(paths)
     ]
     _require_small(box, lengths)

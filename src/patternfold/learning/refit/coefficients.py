@@ -14,6 +14,7 @@ from scipy import linalg
 from patternfold.learning.distance import Distance
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.model.atoms import make_atoms
+from patternfold.model.manifold import warped
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.compilation import compiled
@@ -63,8 +64,8 @@ def _atom_products(
 
     def add(total: Any, row: tuple[Any, ...]) -> tuple[Any, None]:
         image, weight, scale, lam = row
-        warped = transformation.coordinates(lam, distance.x, distance.y)
-        phi = jax.vmap(family.value, in_axes=(0, None, None))(gamma, *warped)
+        place = warped(transformation, lam, distance.x, distance.y)
+        phi = jax.vmap(lambda own: family.value(own, *place))(gamma)
         phi = phi if scale is None else phi * scale[None]
         sums = phi @ phi.T, phi @ image, image @ image
         return tuple(t + weight * part for t, part in zip(total, sums, strict=True)), None

@@ -293,7 +293,7 @@ def _products(
     """
     atoms, transformation, x, y = distance.atoms, distance.transformation, distance.x, distance.y
     warped = warped_pixels(transformation, lam, x, y)
-    value, along_x, along_y = evaluate_field(atoms, *warped)
+    value, *slopes = evaluate_field(atoms, *warped)
     fit = distance.fit(chunk.images, chunk.roots, value)
     weight, scale = jnp.sqrt(jnp.abs(chunk.weights))[:, None], fit.scale(chunk.roots)
     root = weight if scale is None else weight * scale
@@ -306,7 +306,7 @@ def _products(
     # concatenation they take ten times as long on a CPU.
     columns = jax.lax.optimization_barrier(jax.vmap(by_parameter)(atoms.coef, atoms.gamma))
     of_atoms = jax.lax.optimization_barrier(jnp.concatenate(columns))
-    vectors = tangent_vectors(transformation, lam, x, y, root * along_x, root * along_y)
+    vectors = tangent_vectors(transformation, lam, x, y, *(root * slope for slope in slopes))
     if distance.lighting:
         vectors = fit.without(vectors)
         of_atoms = jnp.moveaxis(fit.without(jnp.moveaxis(of_atoms, 0, 1)), 1, 0)

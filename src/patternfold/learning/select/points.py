@@ -70,7 +70,8 @@ def residual_points(
 
     An image in a light of its own, g and b, is (u − b)/g with the weight w g².
     """
-    x, y = warped_pixels(distance.transformation, lam, distance.x, distance.y)
+    # A new atom is looked for as if nothing widened it; it is corrected with all others later.
+    x, y, *_ = warped_pixels(distance.transformation, lam, distance.x, distance.y)
     fit = distance.fit(chunk.images, chunk.roots, distance.values(lam))
     scale = fit.scale(chunk.roots)
     weights = jnp.broadcast_to(chunk.weights[:, None], chunk.images.shape)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.dictionaries.base import AbstractDictionary, Points, Scalar, Slopes
+from patternfold.model.dictionaries.base import (
+    AbstractDictionary,
+    Points,
+    Scalar,
+    Slopes,
+    widened,
+)
 
 MOST_ELONGATED = 6
 """Largest ratio of the widths of an atom that the global search tries."""
@@ -135,6 +141,22 @@ class AtomDictionary(AbstractDictionary):
         sigma = gamma[..., 3:5]
         wider = jnp.sqrt(sigma**2 + width**2)
         return coef * (sigma / wider).prod(axis=-1), jnp.concatenate([gamma[..., :3], wider], -1)
+
+    def widening(self, gamma: Float[Array, " s"], spread: Any) -> tuple[Any, Any, Any]:
+        """σ² + s instead of σ², less high as the atom grows longer: exact blurs of a Gaussian."""
+        square_x, square_y = gamma[3] ** 2, gamma[4] ** 2
+        x, y = widened(spread / square_x), widened(spread / square_y)
+        # Atoms side by side along a line share its length: their heights go down as they grow.
+        height = jnp.sqrt((square_x + square_y) / (square_x * x + square_y * y))
+        return height, 1 / jnp.sqrt(x), 1 / jnp.sqrt(y)
+
+    def widening_formula(self) -> str:
+        """The same."""
+        return """([psi, tauX, tauY, sigmaX, sigmaY], spread) => {
+            const grown = (z) => (z < 0 ? 1 / (1 - z) : 1 + z), a = sigmaX ** 2, b = sigmaY ** 2;
+            const x = grown(spread / a), y = grown(spread / b);
+            return [Math.sqrt((a + b) / (a * x + b * y)), 1 / Math.sqrt(x), 1 / Math.sqrt(y)];
+        }"""
 
 
 def shapes_at_origin(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -16,6 +17,9 @@ from patternfold.model.component import Family
 Points = Float[Array, "*p"]
 Slopes = Float[Array, "*p"] | Float[Array, ""]
 Scalar = Float[Array, ""] | float
+
+USUAL_WIDTH = 0.1
+"""Width σ of an atom that a stroke is made of, where half the image is 1."""
 
 
 class AbstractDictionary(Family):
@@ -113,6 +117,29 @@ class AbstractDictionary(Family):
         """
         return None
 
+    def widening(self, gamma: Float[Array, " s"], spread: Any) -> tuple[Any, Any, Any]:
+        """Return factors (h, k_u, k_v) with which h φ(k_u u, k_v v) is the atom, widened.
+
+        ``spread``, of any shape, is what is added to the squares of the atom's widths; less than 0
+        it makes the atom narrower. Where no widths are known, atoms count as round ones of a usual
+        width. Lines made of many atoms keep their brightness.
+        """
+        factor = 1 / jnp.sqrt(widened(spread / USUAL_WIDTH**2))
+        return factor, factor, factor
+
+    def widening_formula(self) -> str | None:
+        """Return `widening` as a JavaScript function ``(gamma, spread) => [h, kU, kV]``."""
+        return f"""(gamma, spread) => {{
+            const z = spread / {USUAL_WIDTH**2!r}, k = Math.sqrt(z < 0 ? 1 - z : 1 / (1 + z));
+            return [k, k, k];
+        }}"""
+
+
+def widened(share: Any) -> Any:
+    """By how much the square of a width grows: 1 + z, or 1 / (1 − z) to make it smaller."""
+    # Smooth to first order at 0, and above 0 however much is taken away.
+    return (1 + jnp.maximum(share, 0)) / (1 - jnp.minimum(share, 0))
+
 
 def _affine_parts(
     dictionary: AbstractDictionary, gamma: np.ndarray
@@ -121,5 +148,5 @@ def _affine_parts(
     x, y = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
     at_points = jax.vmap(dictionary.coordinates, in_axes=(0, None, None))
     with jax.enable_x64(True):
-        uv = np.stack(at_points(*(jax.numpy.asarray(a) for a in (gamma, x, y))), axis=1)
+        uv = np.stack(at_points(*(jnp.asarray(a) for a in (gamma, x, y))), axis=1)
     return uv[:, :, 1:] - uv[:, :, :1], uv[:, :, 0]

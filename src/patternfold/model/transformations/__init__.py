@@ -22,6 +22,7 @@ from patternfold.model.transformations.scaling import Scaling
 from patternfold.model.transformations.shear import Shear
 from patternfold.model.transformations.similarity import Similarity
 from patternfold.model.transformations.smooth import AbstractSmoothTransformation
+from patternfold.model.transformations.stroke_width import StrokeWidth
 from patternfold.model.transformations.sum import Sum, sum_of
 from patternfold.model.transformations.translation import Translation
 
@@ -36,6 +37,7 @@ TRANSFORMATIONS: dict[str, type[AbstractTransformation]] = {
     "bend": Bend,
     "projective": Projective,
     "elastic": Elastic,
+    "stroke-width": StrokeWidth,
 }
 """Families by name: files, pages and the command line know those that stand here, and their sums,
 such as ``"similarity+bend"``."""
@@ -55,6 +57,7 @@ __all__ = [
     "Scaling",
     "Shear",
     "Similarity",
+    "StrokeWidth",
     "Sum",
     "Translation",
     "as_transformation",

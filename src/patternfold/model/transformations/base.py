@@ -48,6 +48,20 @@ class AbstractTransformation(Family):
     """Whether the family acts along the pattern's own axes: images then fit better with the pattern
     turned one way than another, and learning tries several."""
 
+    widening: ClassVar[tuple[str, ...]] = ()
+    """Names of the parameters that `spread` depends on; the map does not."""
+
+    def spread(self, lam: Float[Array, " d"]) -> Float[Array, ""] | None:
+        """Return what is added to the squares of the atoms' widths, in the pattern's frame.
+
+        By default that is nothing, and nothing is computed for it.
+        """
+        return None
+
+    def spread_formula(self) -> str | None:
+        """Return `spread` as a JavaScript function ``(lam) => s``, or None where there is none."""
+        return None
+
     @property
     def parts(self) -> tuple[AbstractTransformation, ...]:
         """The families of which this one is the sum, the outermost first; by default itself."""

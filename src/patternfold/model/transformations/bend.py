@@ -71,7 +71,8 @@ class Bend(AbstractSmoothTransformation):
     def formula(self) -> str:
         """The same, with the series where the arc is straight."""
         return f"""([bend], x, y) => {{
-            const toward = 1 - bend * y, radius = Math.hypot(bend * x, toward), z = bend * x / toward;
+            const toward = 1 - bend * y, z = bend * x / toward;
+            const radius = Math.hypot(bend * x, toward);
             const series = (1 - z * z * (1 / 3 - z * z * (1 / 5 - z * z / 7))) * x / toward;
             const straight = Math.abs(bend * x) < {STRAIGHT} * toward;
             const along = straight ? series : Math.atan2(bend * x, toward) / bend;

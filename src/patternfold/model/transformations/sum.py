@@ -75,6 +75,12 @@ class AbstractSum(AbstractTransformation):
         for part, where in zip(self.members, self.places(), strict=True):
             yield part, lam[where]
 
+    def spread(self, lam: Float[Array, " d"]) -> Float[Array, ""] | None:
+        """The sum of what the families add; None where none adds any."""
+        found = [part.spread(own) for part, own in self.split(lam)]
+        known = [spread for spread in found if spread is not None]
+        return jnp.stack(known).sum() if known else None
+
     def inverse_coordinates(
         self, lam: Float[Array, " d"], x: Points, y: Points
     ) -> tuple[Points, Points]:
@@ -93,6 +99,15 @@ class AbstractSum(AbstractTransformation):
             steps.append(f"[x, y] = ({text})(lam.slice({where.start}, {where.stop}), x, y);")
         body = "\n            ".join(steps)
         return f"(lam, x, y) => {{\n            {body}\n            return [x, y];\n        }}"
+
+    def spread_formula(self) -> str | None:
+        """The sum of the families' formulas; None where none has one."""
+        terms = [
+            f"({text})(lam.slice({where.start}, {where.stop}))"
+            for part, where in zip(self.members, self.places(), strict=True)
+            if (text := part.spread_formula()) is not None
+        ]
+        return f"(lam) => {' + '.join(terms)}" if terms else None
 
 
 class Sum(AbstractSum):

@@ -15,23 +15,29 @@ INVISIBLE = 4e-11
 """Share of φ's greatest value that no picture shows, however large a coefficient may be."""
 
 FUNCTIONS = ("transformation", "dictionary", "mother")
+MAYBE = ("spread", "widening")
 
 
 def formulas_of(view: FittedManifolds) -> dict[str, Any] | None:
     """Return the JavaScript of all components, or None if the browser can't draw the model.
 
     ``transformation``, ``dictionary`` and ``mother`` are functions; ``affine`` and ``radial`` tell
-    what they allow to be computed faster, ``far`` the z beyond which φ can't be seen.
+    what they allow to be computed faster, ``far`` the z beyond which φ can't be seen. Families that
+    widen atoms have the functions ``spread`` and ``widening``, others None.
     """
     first = view.patterns[0]
     mother, dictionary = first.mother, first.dictionary
     if any((p.mother, p.dictionary) != (mother, dictionary) for p in view.patterns):
         return None
     found = [component.formula() for component in (view.transformation, dictionary, mother)]
-    if any(text is None for text in found):
+    spread = view.transformation.spread_formula()
+    widening = None if spread is None else dictionary.widening_formula()
+    if any(text is None for text in found) or (spread is not None and widening is None):
         return None
     return {
         **dict(zip(FUNCTIONS, found, strict=True)),
+        "spread": spread,
+        "widening": widening,
         "affine": view.transformation.is_affine and dictionary.is_affine,
         "radial": mother.is_radial,
         "far": _far(mother) if mother.is_radial else None,
@@ -42,10 +48,11 @@ def as_script(formulas: dict[str, Any] | None) -> str:
     """Return a JavaScript expression: the functions themselves, so that nothing is evaluated."""
     if formulas is None:
         return "null"
-    for name in FUNCTIONS:
-        if "</" in formulas[name] or "<!--" in formulas[name]:
+    functions = {name: formulas[name] for name in (*FUNCTIONS, *MAYBE)}
+    for name, text in functions.items():
+        if text is not None and ("</" in text or "<!--" in text):
             raise ValueError(f"the formula of the {name} can't stand inside a script element")
-    lines = [f"  {name}: {formulas[name]}," for name in FUNCTIONS]
+    lines = [f"  {name}: {text or 'null'}," for name, text in functions.items()]
     far = "Infinity" if formulas["far"] is None else repr(formulas["far"])
     lines += [f"  {name}: {str(formulas[name]).lower()}," for name in ("affine", "radial")]
     return "\n".join(["{", *lines, f"  far: {far},", "}"])

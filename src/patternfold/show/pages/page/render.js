@@ -3,10 +3,24 @@
 // `Formulas` holds a, b and φ, written by the model's components.
 
 const Render = (() => {
+  // An atom as λ shows it: its map from the pattern to its own coordinates, and what its coefficient
+  // is multiplied by. Families may widen atoms.
+  function shownAtom(gamma, lam) {
+    const { dictionary, spread, widening } = Formulas;
+    if (!spread) return { map: (x, y) => dictionary(gamma, x, y), height: 1 };
+    const [height, across, along] = widening(gamma, spread(lam));
+    const map = (x, y) => {
+      const [u, v] = dictionary(gamma, x, y);
+      return [across * u, along * v];
+    };
+    return { map, height };
+  }
+
   // An atom's map from the image to its own coordinates where it is affine, u = M x + o: its values
   // at three points tell all.
   function affineOf(gamma, lam) {
-    const map = (x, y) => Formulas.dictionary(gamma, ...Formulas.transformation(lam, x, y));
+    const own = shownAtom(gamma, lam).map;
+    const map = (x, y) => own(...Formulas.transformation(lam, x, y));
     const o = map(0, 0), right = map(1, 0), down = map(0, 1);
     return { m: [right[0] - o[0], down[0] - o[0], right[1] - o[1], down[1] - o[1]], o };
   }
@@ -79,13 +93,13 @@ const Render = (() => {
   // U_λ(p) at the pixels of an image; `shown` tells which atoms take part.
   function render(pattern, lam, width, height, shown) {
     const sums = new Float64Array(width * height), sides = axes(width, height);
-    const { affine, radial, dictionary } = Formulas;
+    const { affine, radial } = Formulas;
     const points = affine && radial ? null : pointsOf(sides, lam);
-    pattern.coef.forEach((coef, k) => {
+    pattern.coef.forEach((own, k) => {
       if (shown && !shown[k]) return;
-      const gamma = pattern.gamma[k];
+      const gamma = pattern.gamma[k], { map, height } = shownAtom(gamma, lam), coef = own * height;
       if (affine && radial) return addRadial(sums, sides, coef, placeAtom(gamma, lam));
-      if (!affine) return addAny(sums, points, coef, (x, y) => dictionary(gamma, x, y));
+      if (!affine) return addAny(sums, points, coef, map);
       const { m, o } = affineOf(gamma, lam);
       addAny(sums, points, coef, (x, y) => [m[0] * x + m[1] * y + o[0], m[2] * x + m[3] * y + o[1]]);
     });
