@@ -184,7 +184,7 @@ class Distance:
             return function(self.atoms, *warped)
         own = self.atoms.of(which)
 
-        def row(coef: Any, gamma: Any, *place: Points) -> Any:
+        def row(coef: Any, gamma: Any, *place: Any) -> Any:
             return function(Atoms(coef, gamma, own.count, own.family), *place)
 
         return jax.vmap(row)(own.coef, own.gamma, *warped)
