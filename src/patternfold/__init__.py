@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from patternfold.model.box import Box
     from patternfold.model.dictionaries import AtomDictionary, CustomDictionary
     from patternfold.model.grid import Grid
+    from patternfold.model.losses import Huber, Squared, StudentT
     from patternfold.model.matrices import matrices
     from patternfold.model.mothers import CustomMother, Gaussian, InverseMultiquadric
     from patternfold.model.pattern import Pattern
+    from patternfold.model.prior import Prior
     from patternfold.model.transformations import (
         Affine,
         Bend,
@@ -50,8 +52,10 @@ __all__ = [
     "Elastic",
     "Gaussian",
     "Grid",
+    "Huber",
     "InverseMultiquadric",
     "Pattern",
+    "Prior",
     "Projection",
     "Projective",
     "RotationTranslation",
@@ -59,7 +63,9 @@ __all__ = [
     "Scaling",
     "Shear",
     "Similarity",
+    "Squared",
     "StrokeWidth",
+    "StudentT",
     "Translation",
     "__version__",
     "align",
@@ -76,9 +82,11 @@ _HOMES = {
     "model.box": ("Box",),
     "model.dictionaries": ("AtomDictionary", "CustomDictionary"),
     "model.grid": ("Grid",),
+    "model.losses": ("Huber", "Squared", "StudentT"),
     "model.matrices": ("matrices",),
     "model.mothers": ("CustomMother", "Gaussian", "InverseMultiquadric"),
     "model.pattern": ("Pattern",),
+    "model.prior": ("Prior",),
     "model.transformations": (
         "Affine",
         "Bend",
@@ -105,6 +113,7 @@ _MODULES = {
     "experiments",
     "export",
     "files",
+    "losses",
     "manifold",
     "mothers",
     "persistence",

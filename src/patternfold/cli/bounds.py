@@ -11,6 +11,8 @@ from patternfold.model.units import Bound, read, scaled_pixels
 
 Bounds = dict[str, tuple[Bound, Bound]]
 
+LEARNED = "learned"
+"""The prior that the pictures tell."""
 
 PICTURES, PAPER = ("similarity", "auto"), ("rotation-translation-scaling", 20)
 """Family and number of atoms by default: for pictures, and for the published algorithm."""
@@ -27,13 +29,28 @@ def choose_defaults(options: argparse.Namespace) -> None:
 
 
 def check_bounds(options: argparse.Namespace) -> None:
-    """Refuse bounds that the family can't have, before any work is done."""
+    """Refuse bounds and priors that the family can't have, before any work is done."""
     choose_defaults(options)
-    if options.bound:
+    if options.bound or getattr(options, "prior", []):
+        from patternfold.model.prior import as_prior
         from patternfold.model.transformations import as_transformation
 
         # How wide a pixel is will be known later; here it only stands for one.
-        as_transformation(options.transformation).with_bounds(_given(options), pixel=1e-3)
+        family = as_transformation(options.transformation)
+        family = family.with_bounds(_given(options), pixel=1e-3)
+        prior = prior_of(options)
+        as_prior(None if isinstance(prior, str) else prior, family, pixel=1e-3)
+
+
+def prior_of(options: argparse.Namespace, found: Any = None) -> Bounds | str | None:
+    """Return the prior for prepared images: what is in pixels of the pictures is scaled."""
+    asked = getattr(options, "prior", [])
+    if LEARNED in asked:
+        if len(asked) > 1:
+            raise Failure(f"--prior {LEARNED} stands alone; leave out the others.")
+        return LEARNED
+    given = {name: (mean, std) for name, mean, std in asked}
+    return (given if found is None else _in_prepared_pixels(given, found)) or None
 
 
 def bounds_of(options: argparse.Namespace, found: Any) -> Bounds | None:
@@ -41,13 +58,17 @@ def bounds_of(options: argparse.Namespace, found: Any) -> Bounds | None:
 
     Scales that are not given are bounded by what the images show, but for the published algorithm.
     """
-    given = _given(options)
-    if any(read(v).unit == "px" for pair in given.values() for v in pair):
-        scale = _common_scale([placement.scale for placement in found.placements])
-        given = {name: scaled_pixels(pair, scale) for name, pair in given.items()}
+    given = _in_prepared_pixels(_given(options), found)
     if not getattr(options, "paper", False):
         given = _scales(options, found) | given
     return given or None
+
+
+def _in_prepared_pixels(given: Bounds, found: Any) -> Bounds:
+    if not any(read(v).unit == "px" for pair in given.values() for v in pair):
+        return given
+    scale = _common_scale([placement.scale for placement in found.placements])
+    return {name: scaled_pixels(pair, scale) for name, pair in given.items()}
 
 
 def _scales(options: argparse.Namespace, found: Any) -> Bounds:

@@ -37,6 +37,11 @@ def dictionaries() -> tuple[str, ...]:
     return registered("model/dictionaries/__init__.py", "DICTIONARIES")
 
 
+def losses() -> tuple[str, ...]:
+    """Names of losses."""
+    return registered("model/losses/__init__.py", "LOSSES")
+
+
 def solvers() -> tuple[str, ...]:
     """Names of solvers."""
     return registered("learning/select/solvers.py", "SOLVERS")

@@ -12,7 +12,7 @@ from patternfold.cli import names
 from patternfold.cli.arguments import Parser
 from patternfold.cli.configuration import apply_configuration
 from patternfold.cli.values import atoms as number_of_atoms
-from patternfold.cli.values import bound, count, positive, share, size
+from patternfold.cli.values import bound, count, positive, prior, share, size
 from patternfold.experiments.registry import ENTRIES
 
 SOURCE = (
@@ -210,6 +210,16 @@ def _add_learning(
             action="store_false",
             help=f"all pictures have one {what}; by default each has its own",
         )
+    _add_name(group, "loss", names.losses(), "what residuals cost", "squared")
+    group.add_argument(
+        "--prior",
+        type=prior,
+        action="append",
+        default=[],
+        metavar="NAME=MEAN:STD",
+        help="which values of a parameter are likely: theta=0deg:10deg, s=1:0.1; may be repeated; "
+        "or 'learned', from the pictures",
+    )
     group.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
     group.add_argument(
         "--examples",

@@ -53,6 +53,23 @@ def size(text: str) -> tuple[int, int]:
     return numbers[-1], numbers[0]
 
 
+def prior(text: str) -> tuple[str, Bound, Bound] | str:
+    """Read ``theta=0deg:10deg`` or ``s=1:0.1``, mean and standard deviation; or ``learned``."""
+    if text == "learned":
+        return text
+    name, _, pair = text.partition("=")
+    try:
+        mean, std = (read(part) for part in pair.split(":"))
+    except ValueError:
+        mean = std = read(0)
+    if not name or not std.value > 0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no prior; write for example theta=0deg:10deg, s=1:0.1 or learned"
+        )
+    mean, std = (str(q) if q.unit else q.value for q in (mean, std))
+    return name, mean, std
+
+
 def bound(text: str) -> tuple[str, Bound, Bound]:
     """Read ``theta=-30deg:30deg``, ``tx=-5px:5px`` or bare numbers, ``s=0.8:1.2``."""
     name, _, interval = text.partition("=")

@@ -29,7 +29,7 @@ from patternfold.estimators.images import (
 )
 from patternfold.estimators.jpats import JPATS
 from patternfold.estimators.kernel_machine import as_kernel_machine
-from patternfold.estimators.options import lighting_of
+from patternfold.estimators.options import common_terms, lighting_of
 from patternfold.estimators.pats import PATS
 from patternfold.estimators.probabilities import ProbabilityMixin
 from patternfold.learning.amplitude import Amplitude
@@ -38,11 +38,14 @@ from patternfold.learning.lighting import Lighting
 from patternfold.learning.observations import Chunk, Observations
 from patternfold.learning.project import align
 from patternfold.learning.project.align import sample
+from patternfold.learning.project.expected import expected_terms
 from patternfold.learning.project.locate import locate
 from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, STOPPED, telling_part
 from patternfold.model.grid import Grid
+from patternfold.model.losses import SQUARES, AbstractLoss
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
 from patternfold.numerics.compilation import compiled
@@ -81,6 +84,8 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         One per class, in the order of ``classes_``.
     classes_ : array
         Class labels.
+    loss_, prior_
+        The loss with its scale, and the prior on λ of each class, as in `JPATS`.
     stop_reason_ : str
         Why learning stopped.
     image_shape_, transformation_, n_features_in_
@@ -106,6 +111,9 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     classes_: np.ndarray
 
     takes_missing: ClassVar[bool] = True
+
+    loss_: AbstractLoss = SQUARES
+    prior_: list[Prior] | None = None
 
     def __init__(
         self,
@@ -139,6 +147,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
                 learner.fit(rows, self.classes_[labels], weights, pixels.counted)
                 self.patterns_, self.transformation_ = learner.patterns_, learner.transformation_
                 self.stop_reason_ = learner.stop_reason_
+                self.loss_, self.prior_ = learner.loss_, learner.prior_
             else:
                 self._fit_class_by_class(learner, pixels, labels, weights)
             self.lighting_ = lighting_of(learner)
@@ -154,6 +163,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         """
         self.patterns_: list[Pattern] = []
         self.stop_reason_ = "every class was learned"
+        terms = []
         names = [str(label) for label in self.classes_]
         for m in range(len(self.classes_)):
             own = labels == m
@@ -165,10 +175,12 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             fitted = fresh.fit(rows, sample_weight=weights[own], sample_mask=counted)
             self.patterns_.append(fitted.pattern_)
             self.transformation_ = fitted.transformation_
+            terms.append((fitted.loss_, fitted.prior_))
             if fitted.stop_reason_ in STOPPED:
                 self.stop_reason_ = fitted.stop_reason_
             if self.stop_reason_ == INTERRUPTED and m + 1 < len(self.classes_):
                 raise KeyboardInterrupt
+        self.loss_, self.prior_ = common_terms(terms)
 
     def transform(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
@@ -196,7 +208,11 @@ class AlignedViews(TransformerMixin, ImageEstimator):
                 amplitude.lowered(rows), grid, pixel_weights=pixels.counted, lighting=lighting
             )
             how = as_effort(effort)
-            found = locate(images, patterns, self.transformation_, how)
+            loss = amplitude.lowered_loss(self.loss_)
+            priors = [amplitude.lowered_prior(p) for p in self.prior_ or [None] * len(patterns)]
+            where = (images, patterns, self.transformation_)
+            terms = expected_terms(*where, loss, priors, how)
+            found = locate(*where, how, terms=terms)
             parts = [self._views(images, found.lam, found.offset)]
             norms = np.sqrt(images.squares) if lighting.gain else np.ones(len(rows))
         if self.distances:
@@ -314,7 +330,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     ----------
     n_atoms : int or "auto", default=12
         Atoms of each class's pattern.
-    transformation, mother, bounds, gain, offset
+    transformation, mother, bounds, gain, offset, loss, prior
         As in `PATS`.
     classifier : classifier, optional
         What classifies the views; by default a support vector machine, ``SVC(C=10)``.
@@ -368,6 +384,8 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
         gain: bool = False,
         offset: bool = False,
+        loss: str | AbstractLoss = "squared",
+        prior: Mapping[str, tuple[Bound, Bound]] | str | Prior | None = None,
         classifier: Any = None,
         manifold_learner: PATS | JPATS | None = None,
         features: str = "gradients",
@@ -382,6 +400,8 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         self.bounds = bounds
         self.gain = gain
         self.offset = offset
+        self.loss = loss
+        self.prior = prior
         self.classifier = classifier
         self.manifold_learner = manifold_learner
         self.features = features
@@ -418,6 +438,8 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
                 bounds=self.bounds,
                 gain=self.gain,
                 offset=self.offset,
+                loss=self.loss,
+                prior=self.prior,
                 n_starts=1,
                 n_exchanges=0,
                 random_state=self.random_state,

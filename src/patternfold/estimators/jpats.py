@@ -31,11 +31,14 @@ from patternfold.learning.fitted import fitted_manifolds
 from patternfold.learning.joint import JointProblem
 from patternfold.learning.jpats import JointLearned, learn_jointly
 from patternfold.learning.project import Projection
+from patternfold.learning.retune import known_terms
 from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.state import INTERRUPTED, Progress
 from patternfold.model.dictionaries import AbstractDictionary
+from patternfold.model.losses import SQUARES, AbstractLoss
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
@@ -103,6 +106,9 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         By default -1, or "outlier" where classes are named by strings.
     gain, offset : bool, default=False
         Whether each image has a gain and an offset of its own, as in `PATS`.
+    loss, prior
+        As in `PATS`. The scale of the loss is common to all classes, so that the nearest manifold
+        is that of the least cost; priors are learned by class.
     image_shape : (H, W), optional
         Shape of flattened images; by default a square, or one row of pixels.
     random_state, callback, verbose
@@ -123,6 +129,10 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         Infinite unless ``outlier_threshold`` is given.
     outlier_label_ : label
         What outliers are called.
+    loss_ : loss
+        The loss with its scale.
+    prior_ : list of Prior, or None
+        The prior on λ of each class.
     n_iter_ : int
         Number of accepted iterations.
     stop_reason_ : str
@@ -157,6 +167,9 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
 
     takes_missing: ClassVar[bool] = True
 
+    loss_: AbstractLoss = SQUARES
+    prior_: list[Prior] | None = None
+
     def __init__(
         self,
         n_atoms: int | str | Mapping[Any, int] = 12,
@@ -186,6 +199,8 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         outlier_label: Any = None,
         gain: bool = False,
         offset: bool = False,
+        loss: str | AbstractLoss = "squared",
+        prior: Mapping[str, tuple[Bound, Bound]] | str | Prior | None = None,
         image_shape: tuple[int, int] | None = None,
         random_state: Any = None,
         callback: Callable[[Progress], object] | None = None,
@@ -217,6 +232,8 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         self.outlier_label = outlier_label
         self.gain = gain
         self.offset = offset
+        self.loss = loss
+        self.prior = prior
         self.image_shape = image_shape
         self.random_state = random_state
         self.callback = callback
@@ -263,7 +280,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
             settings = joint_settings(self, seed)
             amplitude = Amplitude.of_images("X", rows, always=settings.joint)
             with precision(rows.dtype):
-                problem, inverse = self._problem(pixels.lowered(amplitude), labels, weights)
+                problem, inverse = self._problem(pixels, labels, weights, amplitude)
                 announce(self, problem.all.observations)
                 settings, trials = for_images(settings, self, problem, amplitude)
                 learned = learn_jointly(problem, settings, self.reference, make_callback(self))
@@ -319,9 +336,10 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         check_joint(self)
 
     def _problem(
-        self, pixels: Pixels, labels: np.ndarray, weights: np.ndarray
+        self, pixels: Pixels, labels: np.ndarray, weights: np.ndarray, amplitude: Amplitude
     ) -> tuple[JointProblem, np.ndarray]:
         """Return the images to learn from, and the place of each of the user's among them."""
+        pixels = pixels.lowered(amplitude)
         index, summed, place = distinct_rows(pixels, weights, labels)
         images, labels = pixels.take(index), labels[index]
         blank = images.blank(self.offset)
@@ -332,7 +350,8 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
                     "pattern to learn. Leave the class out."
                 )
         names = tuple(str(label) for label in self.classes_)
-        return JointProblem(make_problem(self, images, summed), labels, len(names), names), place
+        whole = make_problem(self, images, summed, amplitude)
+        return JointProblem(whole, labels, len(names), names), place
 
     def _store(
         self,
@@ -345,6 +364,12 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         state, weights = learned.state, problem.all.weights
         self.patterns_: list[Pattern] = [amplitude.raised_pattern(p) for p in state.patterns]
         self.transformation_ = problem.all.transformation
+        terms = [
+            known_terms(problem.all, own) for own in learned.terms or [None] * len(self.classes_)
+        ]
+        self.loss_ = amplitude.raised_loss(terms[0][0])
+        priors = [amplitude.raised_prior(prior) for _, prior in terms if prior is not None]
+        self.prior_ = [p for p in priors if p is not None] or None
         # Images without weight took no part and have no λ.
         lam = state.lam[inverse]
         lam[inverse < 0] = np.nan

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from patternfold._validation import unknown_name
 from patternfold.estimators.images import Pixels
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.choose import MOST_CHOSEN
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.observations import Observations
@@ -20,9 +21,11 @@ from patternfold.learning.state import Progress
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.dictionaries import as_dictionary
 from patternfold.model.grid import Grid
+from patternfold.model.losses import AbstractLoss, as_loss
 from patternfold.model.mothers import as_mother
 from patternfold.model.pattern import MOST_ATOMS
-from patternfold.model.transformations import as_transformation
+from patternfold.model.prior import LEARNED, Prior, as_prior
+from patternfold.model.transformations import AbstractTransformation, as_transformation
 
 REFITS = ("all", "coefficients", None)
 REFERENCES = ("centroid", "farthest")
@@ -64,6 +67,8 @@ def check_learning(estimator: Any) -> None:
         raise unknown_name("reference", reference, REFERENCES)
     check_counts(estimator, {"n_starts": 1, "n_exchanges": 0})
     lighting_of(estimator)
+    as_loss(estimator.loss)
+    check_prior(estimator)
     family = family_of(estimator)
     solver = as_solver(estimator.solver, estimator.solver_options)
     solver.check(family.mother, family.dictionary)
@@ -88,11 +93,52 @@ def lighting_of(estimator: Any) -> Lighting:
     return Lighting(bool(estimator.gain), bool(estimator.offset))
 
 
-def make_problem(estimator: Any, images: Pixels, weights: np.ndarray) -> Problem:
+def check_prior(estimator: Any) -> None:
+    """Refuse a prior that is none, before there are images."""
+    if isinstance(estimator.prior, str) and estimator.prior != LEARNED:
+        raise ValueError(
+            f"prior={estimator.prior!r} must be {LEARNED!r}, a dict such as "
+            "{'theta': (0, 0.2)} or None."
+        )
+
+
+def prior_of(estimator: Any, family: AbstractTransformation) -> Prior | str | None:
+    """The prior asked for, checked against the family on its bounds."""
+    if isinstance(estimator.prior, str):
+        check_prior(estimator)
+        return LEARNED
+    return as_prior(estimator.prior, family, Grid(*estimator.image_shape_).pixel)
+
+
+def make_problem(
+    estimator: Any, images: Pixels, weights: np.ndarray, amplitude: Amplitude
+) -> Problem:
     """Put the images to learn from on the devices, and add the model's components."""
     grid, lighting = Grid(*estimator.image_shape_), lighting_of(estimator)
     observations = Observations.put(images.rows, grid, weights, images.counted, lighting=lighting)
-    return Problem(observations, transformation_of(estimator), family_of(estimator))
+    family = transformation_of(estimator)
+    prior = prior_of(estimator, family)
+    return Problem(
+        observations,
+        family,
+        family_of(estimator),
+        loss=amplitude.lowered_loss(as_loss(estimator.loss)),
+        prior=prior if isinstance(prior, str) else amplitude.lowered_prior(prior),
+    )
+
+
+def common_terms(
+    terms: Sequence[tuple[AbstractLoss, Prior | None]],
+) -> tuple[AbstractLoss, list[Prior] | None]:
+    """Loss and priors of classes that were learned one by one, at the median of their scales."""
+    losses, priors = zip(*terms, strict=True)
+    loss, known = losses[0], [prior for prior in priors if prior is not None]
+    if loss.scale is not None:
+        loss = loss.with_scale(float(np.median([own.scale for own in losses])))
+    if len(known) < len(terms):
+        return loss, None
+    noise = [prior.noise for prior in known if prior.noise is not None]
+    return loss, [prior.with_noise(np.median(noise) if noise else None) for prior in known]
 
 
 def announce(estimator: Any, images: Observations) -> None:

@@ -39,15 +39,18 @@ from patternfold.learning.pats import Learned
 from patternfold.learning.problem import Problem
 from patternfold.learning.project import Projection, align, project
 from patternfold.learning.project.locate import locate
+from patternfold.learning.retune import known_terms, with_terms
 from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.start import run
 from patternfold.learning.state import INTERRUPTED, Progress, State
 from patternfold.model import manifold
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.grid import Grid
+from patternfold.model.losses import SQUARES, AbstractLoss
 from patternfold.model.matrices import matrices, require_affine
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
@@ -113,6 +116,13 @@ class PATS(TransformerMixin, ImageEstimator):
         Whether each image has a gain g_i ≥ 0 and an offset b_i of its own, so that it is
         g_i·U_λi(p) + b_i: for images of varying contrast and background. The error is then that
         at the best ones, and is divided by the energy that images have about their own offsets.
+    loss : {"squared", "huber", "student-t"} or loss, default="squared"
+        What residuals cost: their squares, or less where they are large. With "student-t" outlying
+        pixels, and images that are of something else, hardly count. The scale of ordinary
+        residuals is estimated as the pattern grows, unless the loss has one.
+    prior : dict, "learned" or Prior, optional
+        Which λ are likely, such as ``{"theta": (0, 0.2), "tx": (0, 0.1)}`` with mean and standard
+        deviation, as in `patternfold.project`; or learned from the λ of the images.
     tol : float, default=1e-5
         Stop when an atom lowers the error by less than this share of it.
     image_shape : (H, W), optional
@@ -134,8 +144,13 @@ class PATS(TransformerMixin, ImageEstimator):
         λ of the training images; names from `get_feature_names_out`.
     gain_, offset_ : arrays of shape (N,)
         g and b of the training images; 1 and 0 where they are not their own.
+    loss_ : loss
+        The loss with its scale.
+    prior_ : Prior or None
+        The prior on λ, with the variance of a pixel's noise in whose units it counts.
     error_path_ : array
-        Normalised error Σ w_i d²(u_i, M(p)) / Σ w_i‖u_i‖² after each atom.
+        Normalised error Σ w_i d²(u_i, M(p)) / Σ w_i‖u_i‖² after each atom; with another loss than
+        the squared one, E at the scale of the residuals then.
     n_iter_ : int
         Number of atoms selected.
     stop_reason_ : str
@@ -166,6 +181,9 @@ class PATS(TransformerMixin, ImageEstimator):
 
     takes_missing: ClassVar[bool] = True
 
+    loss_: AbstractLoss = SQUARES
+    prior_: Prior | None = None
+
     def __init__(
         self,
         n_atoms: int | str = 20,
@@ -184,6 +202,8 @@ class PATS(TransformerMixin, ImageEstimator):
         n_exchanges: int = 2,
         gain: bool = False,
         offset: bool = False,
+        loss: str | AbstractLoss = "squared",
+        prior: Mapping[str, tuple[Bound, Bound]] | str | Prior | None = None,
         tol: float = 1e-5,
         image_shape: tuple[int, int] | None = None,
         warm_start: bool = False,
@@ -206,6 +226,8 @@ class PATS(TransformerMixin, ImageEstimator):
         self.n_exchanges = n_exchanges
         self.gain = gain
         self.offset = offset
+        self.loss = loss
+        self.prior = prior
         self.tol = tol
         self.image_shape = image_shape
         self.warm_start = warm_start
@@ -255,7 +277,7 @@ class PATS(TransformerMixin, ImageEstimator):
             settings = make_settings(self, self.n_atoms, self.tol, seed)
             amplitude = Amplitude.of_images("X", rows)
             with precision(rows.dtype):
-                problem, inverse = self._problem(pixels.lowered(amplitude), weights)
+                problem, inverse = self._problem(pixels.lowered(amplitude), weights, amplitude)
                 announce(self, problem.observations)
                 reference = self._reference(problem, rows, inverse, amplitude)
                 problem = replace(problem, anchor=self._anchor(rows, inverse))
@@ -298,6 +320,8 @@ class PATS(TransformerMixin, ImageEstimator):
             gain=self.gain,
             offset=self.offset,
             sample_mask=pixels.counted,
+            loss=self.loss_,
+            prior=self.prior_,
         )
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -434,7 +458,9 @@ class PATS(TransformerMixin, ImageEstimator):
         if not self.tol >= 0:
             raise ValueError(f"tol={self.tol!r} must not be negative.")
 
-    def _problem(self, pixels: Pixels, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
+    def _problem(
+        self, pixels: Pixels, weights: np.ndarray, amplitude: Amplitude
+    ) -> tuple[Problem, np.ndarray]:
         """Return the images to learn from, and the place of each of the user's among them."""
         index, summed, place = distinct_rows(pixels, weights)
         images = pixels.take(index)
@@ -442,7 +468,7 @@ class PATS(TransformerMixin, ImageEstimator):
             raise ValueError(
                 "All images with positive weight are blank: there is no pattern to learn."
             )
-        return make_problem(self, images, summed), place
+        return make_problem(self, images, summed, amplitude), place
 
     def _reference(
         self, problem: Problem, rows: np.ndarray, inverse: np.ndarray, amplitude: Amplitude
@@ -509,7 +535,10 @@ class PATS(TransformerMixin, ImageEstimator):
         self.pattern_ = pattern
         self.transformation_ = problem.transformation
         with precision(problem.observations.dtype):
+            problem = with_terms(problem, *learned.state[:2])
             gain, offset = problem.light(learned.state.pattern, learned.state.lam)
+        loss, prior = known_terms(problem, problem.terms)
+        self.loss_, self.prior_ = amplitude.raised_loss(loss), amplitude.raised_prior(prior)
         self.parameters_ = learned.state.lam[inverse]
         self.gain_, self.offset_ = gain[inverse], amplitude.raised(offset)[inverse]
         idle = inverse < 0

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from patternfold.model.losses import AbstractLoss
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior
 
 ORDINARY = 2.0**-16, 2.0**17
 """Amplitudes that are left alone: all usual formats of pixels, and images of unit norm."""
@@ -60,6 +62,22 @@ class Amplitude:
         """A pattern in this unit."""
         return _scaled(pattern, -self.exponent)
 
+    def lowered_loss(self, loss: AbstractLoss) -> AbstractLoss:
+        """A loss with its scale in this unit."""
+        return _scaled_loss(loss, -self.exponent)
+
+    def raised_loss(self, loss: AbstractLoss) -> AbstractLoss:
+        """A loss with its scale in the user's unit."""
+        return _scaled_loss(loss, self.exponent)
+
+    def lowered_prior(self, prior: Prior | None) -> Prior | None:
+        """A prior with its noise in this unit."""
+        return _scaled_prior(prior, -self.exponent)
+
+    def raised_prior(self, prior: Prior | None) -> Prior | None:
+        """A prior with its noise in the user's unit."""
+        return _scaled_prior(prior, self.exponent)
+
     def raised_pattern(self, pattern: Pattern) -> Pattern:
         """A pattern in the user's unit."""
         return _scaled(pattern, self.exponent)
@@ -80,3 +98,15 @@ def _scaled(pattern: Pattern, exponent: int) -> Pattern:
     if not exponent:
         return pattern
     return pattern.replace(np.ldexp(pattern.coef, exponent), pattern.gamma)
+
+
+def _scaled_loss(loss: AbstractLoss, exponent: int) -> AbstractLoss:
+    if not exponent or loss.scale is None:
+        return loss
+    return loss.with_scale(math.ldexp(loss.scale, exponent))
+
+
+def _scaled_prior(prior: Prior | None, exponent: int) -> Prior | None:
+    if not exponent or prior is None or prior.noise is None:
+        return prior
+    return prior.with_noise(math.ldexp(prior.noise, 2 * exponent))

@@ -17,6 +17,7 @@ from patternfold.learning.many import GROWN_ON
 from patternfold.learning.observations import distances_to_mean
 from patternfold.learning.pats import update_parameters
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.retune import retuned
 from patternfold.learning.state import State
 
 MOST_CHOSEN = 40
@@ -74,6 +75,9 @@ class HeldOut(Judge):
             self.lam = np.tile(family.centre, (len(self.problem.observations), 1))
         lam = self.lam.astype(self.problem.observations.dtype)
         found = update_parameters(self.problem, self.settings, "global", state.pattern, lam)
+        tuned, found = retuned(self.problem, found)
+        if tuned.terms is not None:  # costs as those of the images that take part
+            found = update_parameters(tuned, self.settings, "local", *found[:2])
         self.lam = found.lam
         return (found.error / self.problem.energy + state.error / self.energy) / 2
 

@@ -4,8 +4,8 @@ Half of its Hessian is TᵀT − Σ w ∂²U_λ(p)/∂λ². Gauss-Newton drops t
 for images near the manifold; but where the residual w is large, it makes the difference between
 ten steps and a hundred.
 
-Pixels count by their weights, whose square roots multiply residuals and tangents: the place where a
-loss other than the squared one reweights them. Where an image has a gain and an offset of its own
+Pixels count by their weights, whose square roots multiply residuals and tangents; a loss other than
+the squared one reweights them there (`Terms`). Where an image has a gain and an offset of its own
 (`Lighting`), the distance is that at the best ones.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from patternfold.learning.lighting import PLAIN, Fit, Lighting
+from patternfold.learning.terms import Terms
 from patternfold.model.atoms import Atoms, Points, evaluate, evaluate_field, field_of
 from patternfold.model.manifold import tangent_products, warped_pixels
 from patternfold.model.transformations import (
@@ -34,6 +35,9 @@ Image = Float[Array, " n"]
 Batch = Float[Array, "B n"]
 Derivatives = tuple[Points, Points, Points, Points, Points]
 """The gradient (p_x, p_y) of p and its second derivatives (p_xx, p_xy, p_yy)."""
+
+LIGHT_ROUNDS = 5
+"""Rounds of reweighting for gain and offset under a loss: each takes away most of what is left."""
 
 
 @jax.tree_util.register_dataclass
@@ -50,6 +54,7 @@ class Distance:
     y: Any  # (n,)
     lighting: Lighting = field(default=PLAIN, metadata={"static": True})
     reference: Any = None  # ‖p‖² of the pattern in its own frame, or of each; where known already
+    terms: Terms | None = None  # a loss in place of squares, and the cost of λ
 
     def values(self, lam: Float[Array, "B d"], which: Int[Array, " B"] | None = None) -> Batch:
         """U_λ(p) of each row."""
@@ -63,12 +68,35 @@ class Distance:
         which: Int[Array, " B"] | None = None,
     ) -> Fit:
         """The gain and offset of each row at U_λ(p), and the residual."""
+        terms = self.terms_of(which)
+        if terms is None or terms.loss is None:
+            return self._least_squares_fit(images, roots, values, which)
+        fit = self._least_squares_fit(images, roots, values, which)
+        own = roots
+        for _ in range(LIGHT_ROUNDS if self.lighting else 0):
+            own, _ = terms.reweighted(fit.raw(images, values), roots)
+            fit = self._least_squares_fit(images, own, values, which)
+        residual = fit.raw(images, values)
+        own, robust = terms.reweighted(residual, roots)
+        return fit._replace(residual=residual * own, roots=own, robust=robust)
+
+    def _least_squares_fit(
+        self,
+        images: Batch,
+        roots: Batch | None,
+        values: Batch,
+        which: Int[Array, " B"] | None,
+    ) -> Fit:
         if not self.lighting:
             w = images - values
             return Fit.plain(w if roots is None else w * roots)
         reference = self.with_reference().reference
         reference = reference if which is None else reference[which]
         return self.lighting.fit(images, roots, values, jnp.broadcast_to(reference, len(images)))
+
+    def terms_of(self, which: Int[Array, " B"] | None) -> Terms | None:
+        """The terms of the only pattern, or of that of each row."""
+        return self.terms if self.terms is None or which is None else self.terms.of(which)
 
     def with_reference(self) -> Distance:
         """The same, with what the bound of the gain needs: once, before a loop."""
@@ -103,8 +131,10 @@ class Distance:
         lam: Float[Array, "B d"],
         which: Int[Array, " B"] | None = None,
     ) -> Float[Array, " B"]:
-        """‖u − U_λ(p)‖² of each row."""
-        return (self.residuals(images, roots, lam, which) ** 2).sum(axis=1)
+        """‖u − U_λ(p)‖² of each row, or what a loss makes of it, and the cost of λ."""
+        costs = self.fit(images, roots, self.values(lam, which), which).cost
+        terms = self.terms_of(which)
+        return costs if terms is None or terms.penalty is None else costs + terms.penalty(lam)[0]
 
     def first_order(
         self,
@@ -125,7 +155,7 @@ class Distance:
         metric, slope = along(fit.residual)
         for direction in fit.directions:
             metric = metric - _square(along(direction)[1])
-        return Model((fit.residual**2).sum(axis=1), slope, metric)
+        return self._with_terms(Model(fit.cost, slope, metric), lam, which)
 
     def second_order(
         self,
@@ -157,7 +187,13 @@ class Distance:
                 # The gain also changes how much a step along the tangents does.
                 across = across - slope * (fit.pull / jnp.where(fit.gain > 0, fit.gain, 1))[:, None]
             hessian = hessian - _square(across)
-        return Model((w**2).sum(axis=1), slope, metric, hessian)
+        return self._with_terms(Model(fit.cost, slope, metric, hessian), lam, which)
+
+    def _with_terms(
+        self, model: Model, lam: Float[Array, "B d"], which: Int[Array, " B"] | None
+    ) -> Model:
+        terms = self.terms_of(which)
+        return model if terms is None else terms.with_penalty(model, lam)
 
     def _lit(
         self,

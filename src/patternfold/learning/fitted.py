@@ -11,7 +11,9 @@ import numpy as np
 from patternfold.learning.effort import Effort
 from patternfold.learning.lighting import PLAIN, Lighting
 from patternfold.learning.project import Projection, project
+from patternfold.model.losses import SQUARES, AbstractLoss
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 
 
@@ -33,6 +35,10 @@ class FittedManifolds:
         Error after each atom of each pattern, where it is known.
     lighting : Lighting
         Which of gain and offset are an image's own.
+    loss : loss
+        What residuals cost.
+    priors : sequence of Prior, or None
+        The prior on λ of each pattern.
     """
 
     patterns: Sequence[Pattern]
@@ -41,6 +47,8 @@ class FittedManifolds:
     image_shape: tuple[int, int]
     error_paths: Sequence[np.ndarray] = ()
     lighting: Lighting = PLAIN
+    loss: AbstractLoss = SQUARES
+    priors: Sequence[Prior] | None = None
 
     def project(
         self, images: Any, effort: str | Effort, sample_mask: np.ndarray | None = None
@@ -55,6 +63,8 @@ class FittedManifolds:
             gain=self.lighting.gain,
             offset=self.lighting.offset,
             sample_mask=sample_mask,
+            loss=self.loss,
+            prior=self.priors,
         )
 
 
@@ -69,4 +79,7 @@ def fitted_manifolds(model: Any) -> FittedManifolds:
         paths = [np.empty(0)] * len(labels)
     shape = (int(model.image_shape_[0]), int(model.image_shape_[1]))
     lighting = Lighting(bool(getattr(model, "gain", False)), bool(getattr(model, "offset", False)))
-    return FittedManifolds(patterns, labels, holder.transformation_, shape, paths, lighting)
+    loss, prior = getattr(holder, "loss_", SQUARES), getattr(holder, "prior_", None)
+    priors = [prior] if isinstance(prior, Prior) else prior
+    where = (holder.transformation_, shape, paths, lighting)
+    return FittedManifolds(patterns, labels, *where, loss, priors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -11,6 +12,8 @@ import numpy as np
 from patternfold.learning.effort import Effort
 from patternfold.learning.problem import Problem
 from patternfold.learning.project.locate import locate
+from patternfold.learning.retune import at_one_scale, with_terms
+from patternfold.learning.terms import Terms
 from patternfold.model.pattern import Pattern
 
 FOLLOWING_STEPS = 2
@@ -26,17 +29,38 @@ class JointProblem:
     """Images of all classes with their labels 0 ... M−1 and weights, and the model's components.
 
     ``all`` holds the images whatever their class; ``names`` are those of the classes, for progress.
+    ``terms`` are loss and prior of each class once it has a pattern; they stay as they are.
     """
 
     all: Problem
     labels: np.ndarray
     n_classes: int
     names: tuple[str, ...] = ()
+    terms: tuple[Terms | None, ...] | None = None
 
     @cached_property
     def classes(self) -> list[Problem]:
         """U^m, the images of each class, as a problem of its own."""
-        return [self.all.part(self.own(m)) for m in range(self.n_classes)]
+        return [replace(self.all.part(self.own(m)), terms=self._of(m)) for m in self._indices]
+
+    @property
+    def _indices(self) -> range:
+        return range(self.n_classes)
+
+    def _of(self, m: int) -> Terms | None:
+        return None if self.terms is None else self.terms[m]
+
+    def with_terms(self, patterns: Sequence[Pattern], lam: Sequence[np.ndarray]) -> JointProblem:
+        """The same with loss and prior as they are at patterns and at λ of each class's images.
+
+        The scale is common to all classes, the median of theirs: distances to manifolds compare at
+        one scale alone.
+        """
+        known = [
+            with_terms(own, pattern, rows).terms
+            for own, pattern, rows in zip(self.classes, patterns, lam, strict=True)
+        ]
+        return replace(self, terms=at_one_scale(known))
 
     def own(self, m: int) -> np.ndarray:
         """Indices of the images of class m."""
@@ -131,6 +155,7 @@ def cross_project(
         lam,
         everywhere=everywhere or lam is None,
         describe=False,
+        terms=problem.terms,
     )
     return JointState(patterns, found.lam, found.square.astype(np.float64))
 
@@ -151,6 +176,7 @@ def follow(
         everywhere=False,
         describe=False,
         steps=FOLLOWING_STEPS,
+        terms=problem.terms,
     )
     return JointState(
         patterns,
@@ -163,5 +189,9 @@ def frozen_squares(
     problem: JointProblem, patterns: tuple[Pattern, ...], lam: np.ndarray
 ) -> np.ndarray:
     """‖u_i − U_λ(p^r)‖² at the given λ_i^{m,r}, shape (N, M)."""
-    columns = [problem.all.squares(p, lam[:, r]) for r, p in enumerate(patterns)]
+    terms = problem.terms or (None,) * len(patterns)
+    columns = [
+        replace(problem.all, terms=own).squares(p, lam[:, r])
+        for r, (p, own) in enumerate(zip(patterns, terms, strict=True))
+    ]
     return np.stack(columns, axis=1)

@@ -39,6 +39,7 @@ from patternfold.learning.state import (
     State,
     telling_part,
 )
+from patternfold.learning.terms import Terms
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.threads import one_blas_thread
 
@@ -98,6 +99,7 @@ class JointLearned(NamedTuple):
     state: JointState
     path: list[Errors]
     reason: str
+    terms: tuple[Terms | None, ...] | None = None
 
 
 def learn_jointly(
@@ -112,11 +114,11 @@ def learn_jointly(
     """
     report = Reporter(callback, len(problem.labels), max(settings.n_atoms))
     with one_blas_thread():
-        state, margins, reason = first_state(problem, settings, reference, callback)
+        problem, state, margins, reason = first_state(problem, settings, reference, callback)
         settings = _with_counts(settings, state)
         path = [Errors(*state.errors(problem))]
         if reason in STOPPED:
-            return JointLearned(state, path, reason)
+            return JointLearned(state, path, reason, problem.terms)
         reason = "the number of atoms was reached"
         try:
             for new, stage in stages(problem, settings, state, margins):
@@ -132,7 +134,7 @@ def learn_jointly(
             if not all(p.n_atoms for p in state.patterns):
                 raise
             reason = INTERRUPTED
-    return JointLearned(state, path, reason)
+    return JointLearned(state, path, reason, problem.terms)
 
 
 def _with_counts(settings: JointSettings, state: JointState) -> JointSettings:
@@ -159,27 +161,32 @@ def first_state(
     settings: JointSettings,
     reference: str,
     callback: Callback | None,
-) -> tuple[JointState, Margins, str]:
+) -> tuple[JointProblem, JointState, Margins, str]:
     """Learn the first atoms of each class alone, and project every image on every manifold.
 
     Without such atoms the first λ_i^{m,r} come from reference patterns Ψ^m and p_0^m = 0: lines 3
     to 5 of Algorithm 2. So do the first r_i^m and f_0: to manifolds of nothing all images are
-    equally far. The last result tells why learning stopped, if somebody asked for it.
+    equally far. The problem comes back with the loss and the prior of each class. The last result
+    tells why learning stopped, if somebody asked for it.
     """
     counts = [count - settings.n_joint for count in settings.n_atoms]
     if min(counts) <= 0 < max(counts):
         raise ValueError("n_joint must be below n_atoms of every class, or of none.")
     effort, reason = settings.alone.effort, ""
     if max(counts) > 0:
-        patterns, reason = first_patterns(problem, settings, counts, reference, callback)
+        first, reason = first_patterns(problem, settings, counts, reference, callback)
+        patterns = tuple(state.pattern for state in first)
+        problem = problem.with_terms(patterns, [state.lam for state in first])
         found = cross_project(problem, patterns, effort)
-        return found, found.margins(problem.labels), reason
+        return problem, found, found.margins(problem.labels), reason
     one = replace(settings.alone, n_starts=1)
     references = [reference_patterns(own, one, reference)[0] for own in problem.classes]
     found = cross_project(problem, tuple(references), effort)
+    own = [found.lam[problem.own(m), m] for m in range(problem.n_classes)]
+    problem = problem.with_terms(references, own)
     empty = (problem.all.empty,) * problem.n_classes
     state = JointState(empty, found.lam, frozen_squares(problem, empty, found.lam))
-    return state, found.margins(problem.labels), reason
+    return problem, state, found.margins(problem.labels), reason
 
 
 def first_patterns(
@@ -188,13 +195,13 @@ def first_patterns(
     counts: list[int],
     reference: str,
     callback: Callback | None,
-) -> tuple[tuple[Pattern, ...], str]:
+) -> tuple[tuple[State, ...], str]:
     """Learn so many atoms of each class alone.
 
     Ctrl-C is raised unless every class has a pattern. When the callback asks to stop, the classes
     that are left get an atom each: a model needs all of them.
     """
-    patterns, reason = [], ""
+    states, reason = [], ""
     names = problem.names or tuple(f"class {m}" for m in range(problem.n_classes))
     for m, (own, count) in enumerate(zip(problem.classes, counts, strict=True)):
         alone = replace(settings.alone, n_atoms=count)
@@ -202,12 +209,12 @@ def first_patterns(
             alone = replace(alone, n_atoms=1, choose=False)
         tell = None if reason == ASKED_TO_STOP else telling_part(callback, m, names)
         learned = run(own, alone, reference, tell)
-        patterns.append(learned.state.pattern)
+        states.append(learned.state)
         if learned.reason in STOPPED:
             reason = learned.reason
-        if reason == INTERRUPTED and len(patterns) < problem.n_classes:
+        if reason == INTERRUPTED and len(states) < problem.n_classes:
             raise KeyboardInterrupt
-    return tuple(patterns), reason
+    return tuple(states), reason
 
 
 def iterations(

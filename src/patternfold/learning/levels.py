@@ -11,10 +11,10 @@ import numpy as np
 from patternfold.learning.coarse import coarsened
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.observations import Observations
-from patternfold.learning.pats import Learned
+from patternfold.learning.pats import Learned, correct
 from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.refit.coefficients import correct_coefficients
 from patternfold.learning.refit.correct import correct_all
+from patternfold.learning.retune import retuned
 from patternfold.learning.state import (
     ASKED_TO_STOP,
     INTERRUPTED,
@@ -87,9 +87,10 @@ class Levels:
         report = Reporter(callback, len(self.fine.observations), settings.n_atoms)
         state, reason = learned.state, learned.reason
         try:
-            state = state._replace(error=self.fine.error(state.pattern, state.lam))
+            fine, state = retuned(self.fine, state)
+            state = state._replace(error=fine.error(state.pattern, state.lam))
             if reason not in STOPPED:
-                state = self._corrected(settings, state)
+                state = _corrected(fine, settings, state)
                 if report(state.pattern.n_atoms, state.error / scale, "all pixels"):
                     reason = ASKED_TO_STOP
         except KeyboardInterrupt:
@@ -98,21 +99,19 @@ class Levels:
             path[-1] = state.error if state is not learned.state else path[-1]
         return Learned(state, path, reason)
 
-    def _corrected(self, settings: Settings, state: State) -> State:
-        """Improve everything, or the coefficients, as ``refit`` says; E never rises."""
-        if settings.refit == "coefficients":
-            images, family = self.fine.observations, self.fine.transformation
-            pattern, error = correct_coefficients(state.pattern, state.lam, images, family)
-            new = State(pattern, state.lam, error)
-        else:
-            move = settings.projection != "fixed"
-            sampling = self.fine.sampling(parts_of(self.fine.grid.n_pixels))
-            start = self.fine.equations(*state[:2], sampling, move)
-            new = State(*correct_all(start, STEPS, TOLERANCE))
-            if move and self.fine.anchor is not None:
-                pattern, lam = fix_frame(self.fine, *new[:2])
-                new = State(pattern, lam, self.fine.error(pattern, lam))
-        return new if new.error < state.error else state
+
+def _corrected(fine: Problem, settings: Settings, state: State) -> State:
+    """Improve everything, or the coefficients, as ``refit`` says; E never rises."""
+    if settings.refit == "coefficients":
+        return correct(fine, settings, state)
+    move = settings.projection != "fixed"
+    sampling = fine.sampling(parts_of(fine.grid.n_pixels))
+    start = fine.equations(*state[:2], sampling, move)
+    new = State(*correct_all(start, STEPS, TOLERANCE))
+    if move and fine.anchor is not None:
+        pattern, lam = fix_frame(fine, *new[:2])
+        new = State(pattern, lam, fine.error(pattern, lam))
+    return new if new.error < state.error else state
 
 
 def parts_of(n_pixels: int) -> tuple[np.ndarray, ...]:

@@ -29,7 +29,8 @@ class Fit(NamedTuple):
 
     ``residual`` is u − g q − b. ``directions`` are orthonormal images that g and b can add: those
     along which tangents tell nothing. ``pull`` is 1/‖q‖ where the gain is free, else 0. ``own``
-    tells whether images have a gain of their own, which multiplies derivatives of q.
+    tells whether images have a gain of their own, which multiplies derivatives of q. Where a loss
+    has reweighted the pixels, ``roots`` are the new square roots, and ``robust`` is the cost.
     """
 
     gain: Scalars
@@ -38,6 +39,13 @@ class Fit(NamedTuple):
     directions: tuple[Batch, ...]
     pull: Scalars
     own: bool = False
+    roots: Batch | None = None
+    robust: Scalars | None = None
+
+    @property
+    def cost(self) -> Scalars:
+        """Σ r² of each row, or what the loss makes of it."""
+        return (self.residual**2).sum(axis=1) if self.robust is None else self.robust
 
     @classmethod
     def plain(cls, residual: Batch) -> Fit:
@@ -45,8 +53,13 @@ class Fit(NamedTuple):
         one = jnp.ones(len(residual), residual.dtype)
         return cls(one, 0 * one, residual, (), 0 * one)
 
+    def raw(self, images: Batch, values: Batch) -> Batch:
+        """u − g q − b, pixels not weighted."""
+        return images - self.gain[:, None] * values - self.offset[:, None]
+
     def scale(self, roots: Batch | None) -> Float[Array, "B #n"] | None:
         """What multiplies derivatives of q in this light: g and the pixels' roots, None for 1."""
+        roots = roots if self.roots is None else self.roots
         gain = self.gain[:, None] if self.own else None
         if gain is None or roots is None:
             return gain if roots is None else roots

@@ -14,6 +14,7 @@ import numpy as np
 from patternfold.learning.observations import distances_to_mean
 from patternfold.learning.pats import correct_at_length, update_parameters
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.retune import retuned
 from patternfold.learning.state import State
 from patternfold.model.pattern import Pattern
 
@@ -58,7 +59,9 @@ def settle_on_all(
     state = update_parameters(problem, settings, "global", pattern, lam)
     for _ in range(ROUNDS):
         # A search during learning takes few steps: the next one goes on where it ended.
-        state = update_parameters(problem, settings, "global", *state[:2])
+        problem, state = retuned(
+            problem, update_parameters(problem, settings, "global", *state[:2])
+        )
         yield state
         before, state = state.error, correct_at_length(problem, settings, state)
         if state.error > (1 - ENOUGH) * before:

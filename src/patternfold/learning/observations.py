@@ -231,6 +231,14 @@ class Observations:
         with precision(self.dtype):  # also where results are stored, after learning
             return self.map(partial(_squares, lighting=self.lighting)).astype(np.float64)
 
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """Number of pixels that count, of each image."""
+        if self.chunks[0].roots is None:
+            return np.full(len(self), float(self.chunks[0].images.shape[1]))
+        with precision(self.dtype):
+            return np.maximum(self.map(_counted).astype(np.float64), 1)
+
     @property
     def energy(self) -> float:
         """Σ w_i‖u_i‖², by which errors are divided for people."""
@@ -289,6 +297,11 @@ def _some_pixels(chunk: Chunk, pixels: Any) -> Chunk:
 @compiled
 def _squares(chunk: Chunk, lighting: Lighting) -> Float[Array, " B"]:
     return lighting.energies(chunk.images, chunk.roots)
+
+
+@compiled
+def _counted(chunk: Chunk) -> Float[Array, " B"]:
+    return (chunk.roots**2).sum(axis=1)
 
 
 @compiled

@@ -13,6 +13,7 @@ from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate, locate_by_lines
 from patternfold.learning.refit.coefficients import correct_coefficients
 from patternfold.learning.refit.correct import correct_all, least_useful
+from patternfold.learning.retune import retuned
 from patternfold.learning.select.points import gather, pull_back
 from patternfold.learning.select.refine import refine_frozen_on_pixels, refine_tangent
 from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, Callback, Reporter, State
@@ -65,6 +66,7 @@ def learn(
     rounding = (10 * np.finfo(problem.observations.dtype).eps) ** 2 * problem.energy
     try:
         check_interrupts()
+        problem, state = retuned(problem, state)
         while state.pattern.n_atoms < settings.n_atoms:
             if state.error <= rounding:
                 reason = "the images are matched to rounding"
@@ -74,7 +76,7 @@ def learn(
                 reason = "no further atom lowers the error"
                 break
             improvement = (state.error - new.error) / state.error
-            state = new
+            problem, state = retuned(problem, new)
             path.append(state.error)
             trail.append(state)
             if report(state.pattern.n_atoms, state.error / problem.energy, stage):
@@ -120,7 +122,8 @@ def select_atom(
     problem: Problem, settings: Settings, state: State, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """Choose γ and c of the next atom by minimising Ẽ, line 8 of Algorithm 1."""
-    distance, images = problem.distance(state.pattern), problem.observations
+    images = problem.reweighted(*state[:2], problem.whole)
+    distance = problem.by_squares().distance(state.pattern)
     solver, family = settings.solver, problem.family
     if solver.gathered:
         points = gather(images, state.lam, distance, problem.grid.pixel, GATHERED_WIDTH)
@@ -142,8 +145,8 @@ def refine_atom(
     """Improve the new atom on Ê, line 9 of Algorithm 1."""
     # What part of the pixels leaves open, the correction mends.
     sampling = problem.sparse if settings.refit == "all" else problem.whole
-    distance = problem.distance(state.pattern, sampling)
-    images = sampling.parts[0]
+    distance = problem.by_squares().distance(state.pattern, sampling)
+    images = problem.reweighted(*state[:2], sampling)
     where = (images, state.lam, distance, problem.atom_box)
     return refine_tangent(gamma, coef, *where, settings.max_coef)
 
@@ -175,32 +178,31 @@ def update_parameters(
     So does the anchor in any case: the pattern's frame is its own.
     """
     if how == "fixed":
-        squares = problem.squares(pattern, lam)
-        return State(pattern, lam, float((problem.weights * squares).sum()))
+        return State(pattern, lam, problem.error(pattern, lam))
+    terms = None if problem.terms is None else [problem.terms]
     where = (problem.observations, [pattern], problem.transformation)
     if how == "line-search":
-        found = locate_by_lines(*where, PAPER, lam[:, None])
+        found = locate_by_lines(*where, PAPER, lam[:, None], terms)
     else:
         # A run that searches globally now and then has that code compiled anyway.
-        globally = settings.projection == "global"
-        found = locate(
-            *where, settings.effort, lam[:, None], how == "global", globally, describe=False
-        )
+        scope = (how == "global", settings.projection == "global")
+        found = locate(*where, settings.effort, lam[:, None], *scope, describe=False, terms=terms)
     if problem.anchor is not None:
         held = np.array(found.lam[:, 0])
         held[problem.anchor] = lam[problem.anchor]
         return State(pattern, held, problem.error(pattern, held))
-    error = float((problem.weights * found.square[:, 0].astype(np.float64)).sum())
+    error = problem.total(found.square[:, 0].astype(np.float64))
     return State(pattern, found.lam[:, 0], error)
 
 
 def correct(problem: Problem, settings: Settings, state: State) -> State:
     """Improve what was chosen before, as ``refit`` says; E never rises."""
     if settings.refit == "coefficients":
-        pattern, error = correct_coefficients(
-            state.pattern, state.lam, problem.observations, problem.transformation
-        )
+        images = problem.reweighted(*state[:2], problem.whole)
+        pattern, error = correct_coefficients(*state[:2], images, problem.transformation)
         new = State(pattern, state.lam, error)
+        if problem.terms is not None:
+            new = new._replace(error=problem.error(pattern, state.lam))
     elif settings.refit == "all":
         # A few steps on part of the pixels will do while the pattern grows; the first atoms, on
         # which all others build, get some more.
@@ -239,7 +241,7 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
     another in its place: a way out of where greedy selection has led.
     """
     state = update_parameters(problem, settings, settings.projection, *state[:2])
-    state = correct_at_length(problem, settings, state)
+    problem, state = retuned(problem, correct_at_length(problem, settings, state))
     yield state
     for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
         least = least_useful(problem.equations(*state[:2], problem.sparse, False))
@@ -249,5 +251,5 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
         new = correct_at_length(problem, settings, new)
         if new.error > (1 - 1e-4) * state.error:
             break
-        state = new
+        problem, state = retuned(problem, new)
         yield state

@@ -12,12 +12,20 @@ from jaxtyping import Array, Float
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.observations import Chunk, Observations, distances_to_mean
-from patternfold.learning.refit.correct import Equations, Sampling, squares_of
+from patternfold.learning.refit.correct import (
+    Equations,
+    Sampling,
+    reweighted_chunk,
+    squares_of,
+)
 from patternfold.learning.select.solvers import AbstractSolver, Search
+from patternfold.learning.terms import Terms
 from patternfold.model.atoms import AtomFamily, make_atoms
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
+from patternfold.model.losses import SQUARES, AbstractLoss
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.compilation import compiled
 
@@ -57,12 +65,22 @@ class Problem:
     """Images u_i with their weights, and the components of the model.
 
     ``anchor`` is the image that the pattern's frame is that of: its λ is held at the identity.
+    ``loss`` and ``prior`` are what was asked for, ``terms`` what they are at the scales of the
+    residuals at hand; None before there are any, and where squares are all that counts.
     """
 
     observations: Observations
     transformation: AbstractTransformation
     family: AtomFamily
     anchor: int | None = None
+    loss: AbstractLoss = SQUARES
+    prior: Prior | str | None = None
+    terms: Terms | None = None
+
+    @property
+    def reweights(self) -> bool:
+        """Whether residuals cost other than their squares."""
+        return self.loss.reweights
 
     @property
     def grid(self) -> Grid:
@@ -168,7 +186,8 @@ class Problem:
         atoms = make_atoms(pattern.coef, pattern.gamma, self.family, self.observations.dtype)
         places = self.whole if sampling is None else sampling
         lighting = self.observations.lighting
-        return Distance(atoms, self.transformation, *places.coordinates[0], lighting)
+        terms = self.terms and self.terms.on(len(places.pixels[0]) / self.grid.n_pixels)
+        return Distance(atoms, self.transformation, *places.coordinates[0], lighting, terms=terms)
 
     def equations(
         self, pattern: Pattern, lam: np.ndarray, sampling: Sampling, move: bool
@@ -176,7 +195,23 @@ class Problem:
         """Normal equations at a point."""
         # A change of frame may have moved atoms out of their box: no step takes them back by force.
         box = self.atom_box.containing(pattern.gamma)
-        return Equations(sampling, self.transformation, box, pattern, lam, move)
+        where = (sampling, self.transformation, box, pattern, lam, move)
+        return Equations(*where, terms=self.terms)
+
+    def reweighted(self, pattern: Pattern, lam: np.ndarray, sampling: Sampling) -> Observations:
+        """The images with weights as the loss gives them at a pattern; as they are without one."""
+        images = sampling.parts[0]
+        if self.terms is None or self.terms.loss is None:
+            return images
+        rows = lam.astype(images.dtype, copy=False)
+        chunks = images.each(
+            partial(reweighted_chunk, distance=self.distance(pattern, sampling)), rows
+        )
+        return replace(images, chunks=tuple(chunks))
+
+    def by_squares(self) -> Problem:
+        """The same without loss and prior: for images that are reweighted already."""
+        return self if self.terms is None else replace(self, terms=None)
 
     def light(self, pattern: Pattern, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gain and offset of each image: 1 and 0 where they are not its own."""
@@ -185,14 +220,31 @@ class Problem:
         return gain, offset
 
     def squares(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
-        """‖u_i − U_λi(p)‖² for each image."""
+        """‖u_i − U_λi(p)‖² for each image, or what loss and prior make of it."""
         stage = partial(squares_of, distance=self.distance(pattern))
         lam = lam.astype(self.observations.dtype, copy=False)
         return self.observations.map(stage, lam).astype(np.float64)
 
     def error(self, pattern: Pattern, lam: np.ndarray) -> float:
         """E at the given λ_i."""
-        return float((self.weights * self.squares(pattern, lam)).sum())
+        return self.total(self.squares(pattern, lam))
+
+    def total(self, squares: np.ndarray) -> float:
+        """E from the costs of the images."""
+        if self.terms is not None and self.terms.typical is not None:
+            squares = np.asarray(
+                self.terms.of_images(jnp.asarray(squares), self._counted)[0], np.float64
+            )
+        return float((self.weights * squares).sum())
+
+    def costs_per_pixel(self, pattern: Pattern, lam: np.ndarray) -> np.ndarray:
+        """Costs of the images for each pixel that counts."""
+        return self.squares(pattern, lam) / self._counted
+
+    @property
+    def _counted(self) -> np.ndarray:
+        """Number of pixels that count, of each image."""
+        return self.observations.counted
 
 
 @compiled

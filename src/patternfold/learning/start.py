@@ -17,6 +17,7 @@ from patternfold.learning.pats import Learned, learn
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
 from patternfold.learning.rehearsal import Rehearsal
+from patternfold.learning.retune import retuned, with_terms
 from patternfold.learning.state import (
     ASKED_TO_STOP,
     INTERRUPTED,
@@ -64,6 +65,8 @@ def run(
         if learned.reason in STOPPED:  # who asked to stop does not want to wait for a better λ
             settings = replace(settings, projection="fixed")
         try:
+            problem, state = retuned(problem, learned.state)
+            learned = learned._replace(state=state)
             return learned._replace(state=tidied(problem, settings, learned.state, reference))
         except KeyboardInterrupt:
             return learned._replace(reason=INTERRUPTED)
@@ -153,7 +156,8 @@ def _with_axes(
         begun = more._replace(trail=begun.trail + more.trail)
     if begun.reason in STOPPED or not begun.state.pattern.n_atoms:
         return begun
-    state = best_axes(problem, settings, begun.state)
+    problem, state = retuned(problem, begun.state)
+    state = best_axes(problem, settings, state)
     path = [*begun.path[:-1], state.error] if begun.path else []
     return begun._replace(state=state, path=path, trail=(*begun.trail[:-1], state))
 
@@ -183,6 +187,7 @@ def _grow_on_some(
     grown = _grow(part, settings, reference, callback, choice)
     report = Reporter(callback, len(problem.observations), settings.n_atoms)
     pattern, lam[index], estimate = grown.state
+    problem = replace(problem, terms=with_terms(part, *grown.state[:2]).terms)
     state, reason = State(pattern, lam, problem.energy), grown.reason
     try:
         for state in settle_on_all(problem, settings, pattern, lam):
@@ -243,7 +248,7 @@ def best_start(
             if best is None:
                 raise
             return best._replace(reason=INTERRUPTED)
-        if best is None or run.state.error < (1 - CLEARLY) * best.state.error:
+        if best is None or _ahead(problem, run.state, best.state):
             best = run
         if run.reason in STOPPED:
             reason = run.reason
@@ -252,17 +257,20 @@ def best_start(
     return best._replace(reason=reason)
 
 
+def _ahead(problem: Problem, new: State, best: State) -> bool:
+    """Whether a run is clearly ahead of another: by E at the scales of that other one."""
+    problem, best = retuned(problem, best)
+    error = new.error if problem.terms is None else problem.error(*new[:2])
+    return error < (1 - CLEARLY) * best.error
+
+
 def start_from(problem: Problem, settings: Settings, reference: Pattern) -> State:
     """Project the images on M(Ψ) and begin with p_0 = 0, lines 3 and 4 of Algorithm 1."""
-    found = locate(
-        problem.observations,
-        [reference],
-        problem.transformation,
-        settings.effort,
-        with_bank=True,
-        describe=False,
-    )
-    lam = found.lam[:, 0]
+    where = (problem.observations, [reference], problem.transformation, settings.effort)
+    lam = locate(*where, with_bank=True, describe=False).lam[:, 0]
+    terms = with_terms(problem, reference, lam).terms
+    if terms is not None:
+        lam = locate(*where, lam[:, None], describe=False, terms=[terms]).lam[:, 0]
     if problem.anchor is not None:
         _, lam = fix_frame(problem, problem.empty, lam)
     return State(problem.empty, lam, problem.energy)

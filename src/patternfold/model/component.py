@@ -14,7 +14,7 @@ import equinox as eqx
 import numpy as np
 
 from patternfold.model.box import Box
-from patternfold.model.units import Bound, plain_bounds
+from patternfold.model.units import ANGLE, Bound, plain_bounds
 
 Boxed = TypeVar("Boxed", bound="Family")
 
@@ -57,6 +57,29 @@ class Family(Component):
     def measured(self) -> Mapping[str, str]:
         """The `measures` of all parameters, also where the family is made of others."""
         return self.measures
+
+    def prior_kinds(self) -> tuple[str, ...]:
+        """Return the kind of density that suits each parameter.
+
+        "von-mises" for what is periodic or an angle, "log" for what must be above 0, else
+        "gaussian". See `patternfold.model.prior`.
+        """
+        box = self.parameters
+        return tuple(
+            "von-mises"
+            if box.periodic[k] or self.measured.get(name) == ANGLE
+            else "log"
+            if self.limits.get(name, (0.0,))[0] > 0
+            else "gaussian"
+            for k, name in enumerate(box.names)
+        )
+
+    def default_prior(self) -> Mapping[str, tuple[float, float]] | None:
+        """Return (mean, std) of parameters that need a prior wherever none is given, or None.
+
+        For families whose parameters would otherwise take up whatever the pattern leaves.
+        """
+        return None
 
     def __check_init__(self) -> None:
         """Refuse bounds beyond the limits."""

@@ -46,9 +46,11 @@ def read(value: Any) -> Quantity:
 
 
 def plain_bounds(
-    bounds: Mapping[str, tuple[Bound, Bound]],
+    bounds: Mapping[str, Any],
     measures: Mapping[str, str],
     pixel: float | None = None,
+    argument: str = "bounds",
+    form: str = "(lower, upper)",
 ) -> dict[str, tuple[float, float]]:
     """Return bounds in the parameters' own units: radians, half sides of the image.
 
@@ -60,6 +62,8 @@ def plain_bounds(
         Which parameters are angles or lengths.
     pixel : float, optional
         Width of a pixel in half sides; without it, pixels are refused.
+    argument, form : str
+        What the pairs are called in errors, and what they hold.
 
     Raises
     ------
@@ -73,7 +77,8 @@ def plain_bounds(
     {'tx': (-0.5, 0.5)}
     """
     return {
-        name: _plain_pair(name, pair, measures.get(name), pixel) for name, pair in bounds.items()
+        name: _plain_pair(f"{argument}[{name!r}]", name, pair, measures.get(name), pixel, form)
+        for name, pair in bounds.items()
     }
 
 
@@ -86,7 +91,9 @@ def scaled_pixels(pair: tuple[Bound, Bound], factor: float) -> tuple[Bound, Boun
     return low, high
 
 
-def _plain_pair(name: str, pair: Any, measure: str | None, pixel: float | None) -> Any:
+def _plain_pair(
+    place: str, name: str, pair: Any, measure: str | None, pixel: float | None, form: str
+) -> Any:
     try:
         if isinstance(pair, str):
             raise TypeError("one text")  # "12" is no pair of digits
@@ -95,33 +102,35 @@ def _plain_pair(name: str, pair: Any, measure: str | None, pixel: float | None) 
     except (TypeError, ValueError) as error:
         hint = f" ({error})" if isinstance(pair, (tuple, list)) and len(pair) == 2 else ""
         raise ValueError(
-            f"bounds[{name!r}]={pair!r} must be a pair (lower, upper) of numbers, or of texts such "
-            f"as '-30deg' or '5px'{hint}."
+            f"{place}={pair!r} must be a pair {form} of numbers, or of texts such as '-30deg' or "
+            f"'5px'{hint}."
         ) from error
     if measure == ANGLE and any(q.unit == "" and abs(q.value) > 2 * math.pi for q in quantities):
         degrees = ":".join(f"{q.value:g}deg" for q in quantities)
         raise ValueError(
-            f"bounds[{name!r}]={pair!r} are angles beyond a full turn, 2π radians; write {degrees} "
-            "if they are degrees."
+            f"{place}={pair!r} are angles beyond a full turn, 2π radians; write {degrees} if they "
+            "are degrees."
         )
-    return tuple(_plain(name, q, measure, pixel) for q in quantities)
+    return tuple(_plain(place, name, q, measure, pixel) for q in quantities)
 
 
-def _plain(name: str, quantity: Quantity, measure: str | None, pixel: float | None) -> float:
+def _plain(
+    place: str, name: str, quantity: Quantity, measure: str | None, pixel: float | None
+) -> float:
     value, unit = quantity
     if unit == "":
         return value
     if _UNITS[unit] != measure:
         suits = {ANGLE: "an angle, in rad or deg", LENGTH: "a length, in px or half sides"}
         raise ValueError(
-            f"bounds[{name!r}] has the unit {unit!r}, but {name} is "
+            f"{place} has the unit {unit!r}, but {name} is "
             f"{suits.get(measure or '', 'a plain number')}."
         )
     if unit == "px":
         if pixel is None:
             raise ValueError(
-                f"bounds[{name!r}] is in pixels, but the size of the images is not known here; "
-                "give half sides of the image, or pass the bounds to the estimator."
+                f"{place} is in pixels, but the size of the images is not known here; give half "
+                "sides of the image, or pass it to the estimator."
             )
         return value * pixel
     return value if unit == "rad" else math.radians(value)

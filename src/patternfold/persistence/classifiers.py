@@ -22,7 +22,13 @@ from patternfold.persistence.components import (
     pattern_arrays,
 )
 from patternfold.persistence.first_machines import refit_machine
-from patternfold.persistence.models import Payload, build_options, describe_options
+from patternfold.persistence.models import (
+    Payload,
+    build_options,
+    build_terms,
+    describe_options,
+    describe_terms,
+)
 from patternfold.persistence.schema import Plain, take, take_array, take_shape
 
 
@@ -133,7 +139,8 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
         "classifier_": machine,
         "temperature_": _temperature(description),
     }
-    del shared["transformation_"]
+    for name in ("transformation_", "loss_", "prior_"):
+        del shared[name]
     vars(model).update(shared | fitted)
     return model
 
@@ -172,6 +179,7 @@ def _describe_shared(model: Any, holder: Any) -> dict[str, Any]:
         "temperature": getattr(model, "temperature_", None),
         "transformation": describe_transformation(holder.transformation_),
         **describe_pattern(holder.patterns_[0]),
+        **describe_terms(holder),
     }
 
 
@@ -208,10 +216,14 @@ def _build_shared(description: dict[str, Any], arrays: Mapping[str, np.ndarray])
         for m in range(len(classes))
     ]
     shape = take_shape(description, "image_shape")
+    family = build_transformation(take(description, "transformation", dict))
+    loss, prior = build_terms(description, family, len(classes))
     return {
         "classes_": classes,
         "patterns_": patterns,
-        "transformation_": build_transformation(take(description, "transformation", dict)),
+        "transformation_": family,
+        "loss_": loss,
+        "prior_": prior,
         "image_shape_": shape,
         "n_features_in_": shape[0] * shape[1],
         "_stacked": take(description, "stacked", bool),
@@ -225,6 +237,7 @@ def _components(shared: dict[str, Any]) -> dict[str, Any]:
     pattern = shared["patterns_"][0]
     return {
         "transformation": shared["transformation_"],
+        "loss": shared["loss_"].with_scale(None),
         "mother": pattern.mother,
         "dictionary": pattern.dictionary,
     }

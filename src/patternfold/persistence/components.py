@@ -10,8 +10,10 @@ import numpy as np
 from patternfold.model.box import Box
 from patternfold.model.component import Component, Family, option_names
 from patternfold.model.dictionaries import DICTIONARIES, AbstractDictionary
+from patternfold.model.losses import LOSSES, AbstractLoss
 from patternfold.model.mothers import MOTHERS, AbstractMother
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior, as_prior, no_prior
 from patternfold.model.transformations import TRANSFORMATIONS, AbstractTransformation, sum_of
 from patternfold.persistence.schema import Plain, take, take_array, take_list
 
@@ -59,6 +61,37 @@ def build_dictionary(description: dict[str, Any]) -> AbstractDictionary:
     if "name" not in description:  # older files give the box of the only dictionary they know
         description = {"name": "atoms", "box": description}
     return _build("dictionary", DICTIONARIES, description)
+
+
+def describe_loss(loss: AbstractLoss) -> dict[str, Any]:
+    """Name a registered loss, with its options."""
+    return _describe("loss", LOSSES, loss)
+
+
+def build_loss(description: dict[str, Any]) -> AbstractLoss:
+    """Return the loss."""
+    return _build("loss", LOSSES, description)
+
+
+def describe_prior(prior: Prior) -> dict[str, Any]:
+    """Return mean and deviation of the parameters that have a prior, and the noise."""
+    known = {name: list(pair) for name, pair in prior.known().items()}
+    return {"parameters": known, "noise": prior.noise}
+
+
+def build_prior(description: dict[str, Any], family: AbstractTransformation) -> Prior:
+    """Return the prior on the parameters of a family."""
+    pairs = {
+        name: tuple(take_list({"prior": pair}, "prior", float))
+        for name, pair in take(description, "parameters", dict).items()
+    }
+    prior = as_prior(pairs, family) or no_prior(family)
+    if description.get("noise") is None:
+        return prior
+    noise = take(description, "noise", float)
+    if not noise >= 0:
+        raise ValueError(f"'noise' must not be negative, but is {noise}")
+    return prior.with_noise(noise)
 
 
 def _describe(what: str, registry: Mapping[str, type], component: Component) -> dict[str, Any]:

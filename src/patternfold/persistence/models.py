@@ -9,15 +9,22 @@ import numpy as np
 
 from patternfold.estimators.pats import PATS
 from patternfold.learning.select.solvers import SOLVERS
+from patternfold.model.losses import AbstractLoss, Squared
+from patternfold.model.prior import Prior
+from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound, read
 from patternfold.persistence.components import (
+    build_loss,
     build_pattern,
+    build_prior,
     build_transformation,
+    describe_loss,
     describe_pattern,
+    describe_prior,
     describe_transformation,
     pattern_arrays,
 )
-from patternfold.persistence.schema import Plain, take, take_array, take_shape
+from patternfold.persistence.schema import Plain, take, take_array, take_list, take_shape
 
 
 class Payload(NamedTuple):
@@ -35,17 +42,48 @@ class Codec(NamedTuple):
     unpack: Callable[[Payload], Any]
 
 
+PAIRS = ("bounds", "prior")
+"""Options that hold a pair for each of some parameters."""
+
+
+def describe_terms(holder: Any) -> dict[str, Any]:
+    """Describe the loss and the prior that were learned with a model, if it has any."""
+    described: dict[str, Any] = {}
+    if holder.loss_ != Squared():
+        described["loss"] = describe_loss(holder.loss_)
+    if holder.prior_ is not None:
+        priors = holder.prior_ if isinstance(holder.prior_, list) else [holder.prior_]
+        described["prior"] = [describe_prior(prior) for prior in priors]
+    return described
+
+
+def build_terms(
+    description: dict[str, Any], family: AbstractTransformation, count: int
+) -> tuple[AbstractLoss, list[Prior] | None]:
+    """Return loss and priors; files that say nothing of them have the squared loss and none."""
+    loss = Squared()
+    if "loss" in description:
+        loss = build_loss(take(description, "loss", dict))
+    if "prior" not in description:
+        return loss, None
+    priors = [build_prior(own, family) for own in take_list(description, "prior", dict)]
+    if len(priors) != count:
+        raise ValueError(f"'prior' holds {len(priors)} priors for {count} patterns")
+    return loss, priors
+
+
 def describe_options(model: Any) -> dict[str, Any]:
     """Return the estimator's options that JSON can hold; others are their defaults on loading."""
     options = {}
-    given = model.get_params(deep=False)
-    for name, value in (given | _describe_solver(given.get("solver"))).items():
+    given: Any = model.get_params(deep=False)
+    for name, option in (given | _describe_solver(given.get("solver"))).items():
+        value: Any = option.known() if isinstance(option, Prior) else option
         value = value.item() if isinstance(value, np.generic) else value
         if name == "image_shape" and value is not None:
             value = [int(v) for v in value]
-        elif name == "bounds" and value is not None:
+        elif name in PAIRS and isinstance(value, Mapping):
             value = {key: [_bound(v) for v in pair] for key, pair in value.items()}
-        elif name == "solver_options" and value is not None:
+        elif name == "solver_options" and isinstance(value, Mapping):
             value = {key: v for key, v in value.items() if isinstance(v, Plain)}
         elif not isinstance(value, Plain):
             continue
@@ -70,8 +108,9 @@ def build_options(kind: type, description: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{kind.__name__} has no option {name!r}")
         if name == "image_shape" and value is not None:
             value = take_shape(stored, name)
-        elif name == "bounds" and value is not None:
-            value = {key: _pair(pair) for key, pair in take(stored, name, dict).items()}
+        elif name in PAIRS and value is not None and not isinstance(value, str):
+            pairs = take(stored, name, dict).items()
+            value = {key: _pair(pair, name) for key, pair in pairs}
         elif name == "solver_options" and value is not None:
             value = take(stored, name, dict)
         elif not isinstance(value, Plain):
@@ -84,12 +123,12 @@ def _bound(value: Any) -> Bound:
     return value if isinstance(value, str) else float(value)
 
 
-def _pair(value: Any) -> tuple[Bound, Bound]:
-    """Check the bounds of a parameter: numbers, or texts with a unit."""
+def _pair(value: Any, name: str) -> tuple[Bound, Bound]:
+    """Check the bounds of a parameter, or its prior: numbers, or texts with a unit."""
     if not isinstance(value, list) or len(value) != 2:
-        raise ValueError("'bounds' must hold pairs of numbers")
+        raise ValueError(f"{name!r} must hold pairs of numbers")
     low, high = (
-        str(read(v)) if isinstance(v, str) else take({"bounds": v}, "bounds", float) for v in value
+        str(read(v)) if isinstance(v, str) else take({name: v}, name, float) for v in value
     )
     return low, high
 
@@ -103,6 +142,7 @@ def pack_pats(model: PATS) -> Payload:
         "stop_reason": model.stop_reason_,
         "transformation": describe_transformation(model.transformation_),
         **describe_pattern(model.pattern_),
+        **describe_terms(model),
     }
     arrays = {
         "parameters": model.parameters_,
@@ -118,7 +158,9 @@ def unpack_pats(payload: Payload) -> PATS:
     description, arrays = payload
     transformation = build_transformation(take(description, "transformation", dict))
     pattern = build_pattern(description, arrays)
+    loss, priors = build_terms(description, transformation, 1)
     components = {
+        "loss": loss.with_scale(None),
         "transformation": transformation,
         "mother": pattern.mother,
         "dictionary": pattern.dictionary,
@@ -127,6 +169,8 @@ def unpack_pats(payload: Payload) -> PATS:
     model._check_options()
     model.pattern_ = pattern
     model.transformation_ = transformation
+    model.loss_ = loss
+    model.prior_ = None if priors is None else priors[0]
     model.parameters_ = take_array(arrays, "parameters", 2)
     model.error_path_ = take_array(arrays, "error_path", 1)
     model.n_iter_ = max(1, len(model.error_path_))

@@ -38,10 +38,12 @@ from patternfold.testing.component_laws import (
 )
 from patternfold.testing.dc_laws import check_dc
 from patternfold.testing.laws import Laws, Map, sample_interior, spatial_jacobian
+from patternfold.testing.loss_laws import check_loss
 
 __all__ = [
     "check_dc",
     "check_dictionary",
+    "check_loss",
     "check_mother",
     "check_pattern_operator",
     "check_transformation",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.cli.bounds import bounds_of, check_bounds, tell_bounds
+from patternfold.cli.bounds import bounds_of, check_bounds, prior_of, tell_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import place_names, prepare_images, table
@@ -117,6 +117,8 @@ def _fit(
         "random_state": options.seed,
         "gain": options.gain,
         "offset": options.offset,
+        "loss": options.loss,
+        "prior": prior_of(options, found),
     }
     images, labels = found.images[some], labels[some]
     mask = None if found.mask is None else found.mask[some]

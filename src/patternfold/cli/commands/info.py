@@ -47,6 +47,14 @@ def _say(component: Any) -> str:
     return type(component).__name__ + (f"({options})" if options else "")
 
 
+def _priors(view: Any) -> list[str] | None:
+    """The prior of each class."""
+    if view.priors is None:
+        return None
+    pairs = zip(view.labels, view.priors, strict=True)
+    return [f"{label}: {prior}" if label else str(prior) for label, prior in pairs]
+
+
 def _model(path: Path) -> dict[str, Any]:
     file = read_model(path)
     from patternfold.learning.fitted import fitted_manifolds
@@ -65,6 +73,8 @@ def _model(path: Path) -> dict[str, Any]:
             f"{name} in [{low:.4g}, {high:.4g}]"
             for name, low, high in zip(box.names, box.lower, box.upper, strict=True)
         ],
+        "loss": _say(view.loss),
+        "prior": _priors(view),
         "image_size": f"{width}×{height}",
         "examples": 0 if file.examples is None else len(file.examples.names),
         "preparation": file.preparation,

@@ -7,7 +7,7 @@ import time
 import warnings
 from typing import Any
 
-from patternfold.cli.bounds import bounds_of, check_bounds, tell_bounds
+from patternfold.cli.bounds import bounds_of, check_bounds, prior_of, tell_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.judgement import judged, judgement, remarks_as_values
@@ -58,6 +58,8 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any
         bounds=bounds,
         gain=options.gain,
         offset=options.offset,
+        loss=options.loss,
+        prior=prior_of(options, found),
         random_state=options.seed,
         callback=progress,
     )

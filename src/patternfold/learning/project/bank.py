@@ -26,6 +26,7 @@ from patternfold.learning.project.lattice import (
     coarse_pixels,
     make_lattice,
 )
+from patternfold.learning.terms import Terms
 from patternfold.model.atoms import Atoms
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import AbstractTransformation
@@ -45,6 +46,7 @@ class Bank(eqx.Module):
     across: Float[Array, "w W"]
     nodes: Float[Array, "G d"]
     shifts: Float[Array, "S 2"]
+    penalties: Float[Array, " t"] | None
     counts: tuple[int, ...] = eqx.field(static=True)
     periodic: tuple[bool, ...] = eqx.field(static=True)
     shift_index: tuple[int, int] | None = eqx.field(static=True)
@@ -62,12 +64,19 @@ def make_bank(
     grid: Grid,
     effort: Effort,
     lighting: Lighting = PLAIN,
+    terms: Terms | None = None,
 ) -> Bank:
-    """Render the templates of patterns (atoms with a leading axis) as the effort asks for."""
+    """Render the templates of patterns (atoms with a leading axis) as the effort asks for.
+
+    Blurred images are compared by squares, whatever the loss: outlying pixels are blurred, too.
+    """
     pixels = coarse_pixels(grid, effort.coarse_side)
     lattice = make_lattice(transformation, pixels.step, effort.spacing)
     arrays = _as_arrays(pixels, lattice, atoms.coef.dtype)
-    return _make_bank(atoms, transformation, lighting, *arrays)
+    squared = None if terms is None else terms.squared
+    if squared is not None:
+        squared = squared.on(len(pixels.columns) * len(pixels.rows) / grid.n_pixels)
+    return _make_bank(atoms, transformation, lighting, *arrays, squared)
 
 
 def _as_arrays(pixels: CoarsePixels, lattice: Lattice, dtype: Any) -> tuple[Any, ...]:
@@ -99,6 +108,7 @@ def _make_bank(
     numbers: Any,
     blur: Array,
     shape: _Shape,
+    terms: Terms | None,
 ) -> Bank:
     down, across, columns, rows, wide_x, wide_y, nodes, shifts = numbers
     blurred = atoms.blurred(blur)
@@ -111,9 +121,27 @@ def _make_bank(
     windows = _windows((len(wide_y), len(wide_x)), (h, w))
     templates = canvas.reshape(n_patterns, n_nodes, -1)[:, :, windows]
     templates = jnp.moveaxis(templates, 2, 1).reshape(-1, h * w)
-    coarse = Distance(blurred, transformation, jnp.tile(columns, h), jnp.repeat(rows, w), lighting)
+    x, y = jnp.tile(columns, h), jnp.repeat(rows, w)
+    coarse = Distance(blurred, transformation, x, y, lighting, terms=terms)
     energies = lighting.energies(templates, None)
-    return Bank(templates, energies, coarse, down, across, nodes, shifts, *shape)
+    penalties = _penalties(terms, nodes, shifts, shape[2])
+    return Bank(templates, energies, coarse, down, across, nodes, shifts, penalties, *shape)
+
+
+def _penalties(
+    terms: Terms | None,
+    nodes: Float[Array, "G d"],
+    shifts: Float[Array, "S 2"],
+    shift_index: tuple[int, int] | None,
+) -> Float[Array, " t"] | None:
+    """The cost of λ of every template."""
+    if terms is None or terms.penalty is None:
+        return None
+    lam = jnp.broadcast_to(nodes[None], (len(shifts), *nodes.shape))
+    if shift_index is not None:
+        lam = lam.at[..., jnp.asarray(shift_index)].add(shifts[:, None])
+    lam = lam.reshape(-1, nodes.shape[1])
+    return jax.vmap(lambda own: own(lam)[0])(terms.penalty).reshape(-1)
 
 
 def _windows(wide: tuple[int, int], size: tuple[int, int]) -> np.ndarray:
@@ -164,7 +192,14 @@ def choose_candidates(
 def _costs(
     bank: Bank, pooled: Float[Array, "B P"], roots: Float[Array, "B P"] | None
 ) -> Float[Array, "B t"]:
-    """‖u − q‖² − ‖u‖² for every template q, in the best light."""
+    """‖u − q‖² − ‖u‖² for every template q, in the best light, and what its λ costs."""
+    costs = _squared_costs(bank, pooled, roots)
+    return costs if bank.penalties is None else costs + bank.penalties[None]
+
+
+def _squared_costs(
+    bank: Bank, pooled: Float[Array, "B P"], roots: Float[Array, "B P"] | None
+) -> Float[Array, "B t"]:
     lighting, templates = bank.coarse.lighting, bank.templates
     # Reduced precision ranks templates well enough, and is three times as fast on a GPU.
     roughly = partial(jnp.matmul, precision=jax.lax.Precision.DEFAULT)

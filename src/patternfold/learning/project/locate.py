@@ -16,6 +16,7 @@ from patternfold.learning.observations import Observations
 from patternfold.learning.project.bank import make_bank
 from patternfold.learning.project.line_search import line_search
 from patternfold.learning.project.search import EMPTY, Found, Scope, search
+from patternfold.learning.terms import Terms, stacked
 from patternfold.model.atoms import Atoms, stack_atoms
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
@@ -45,6 +46,7 @@ def locate(
     with_bank: bool = True,
     describe: bool = True,
     steps: int = MOST_STEPS,
+    terms: Sequence[Terms | None] | None = None,
 ) -> Found:
     """Find the point of every manifold that is nearest to each image.
 
@@ -71,6 +73,8 @@ def locate(
         Whether to tell how searches ended, and the misfit.
     steps : int
         Most steps on all pixels, if that is less than ``effort`` allows.
+    terms : sequence of Terms, optional
+        Loss and prior of each pattern, all with the same parts.
 
     Returns
     -------
@@ -78,32 +82,38 @@ def locate(
         NumPy arrays with one row per image.
     """
     if everywhere and start is None and (coarse := coarsened(observations)) is not None:
-        found = locate(coarse, patterns, transformation, effort, describe=describe)
+        share = coarse.grid.n_pixels / observations.grid.n_pixels
+        on_cells = None if terms is None else [None if t is None else t.on(share) for t in terms]
+        found = locate(coarse, patterns, transformation, effort, describe=describe, terms=on_cells)
         last = replace(effort, max_iter=LAST_STEPS, newton_after=LAST_STEPS, again=None)
-        return locate(
-            observations, patterns, transformation, last, found.lam, False, False, describe
-        )
-    alike = [[p] for p in patterns] if jax.default_backend() in ONE_BY_ONE else [patterns]
-    starts = [None] * len(alike) if start is None else np.array_split(start, len(alike), axis=1)
-    parts = [
-        _locate_once(
-            observations, some, transformation, effort, own, everywhere, with_bank, describe, steps
-        )
-        for some, own in zip(alike, starts, strict=True)
-    ]
+        how = (last, found.lam, False, False, describe)
+        return locate(observations, patterns, transformation, *how, terms=terms)
+    terms = [None] * len(patterns) if terms is None else terms
+    places = [[m] for m in range(len(patterns))]
+    if jax.default_backend() not in ONE_BY_ONE:
+        places = [list(range(len(patterns)))]
+    parts = []
+    for some in places:
+        own = None if start is None else start[:, some]
+        where = (observations, [patterns[m] for m in some], transformation, effort, own)
+        own_terms = stacked([terms[m] for m in some])
+        parts.append(_locate_once(*where, everywhere, with_bank, describe, steps, own_terms))
     found = Found(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
     if effort.again is not None and everywhere and len(observations):
-        found = _again(observations, patterns, transformation, effort, found)
+        found = _again(observations, patterns, transformation, effort, found, terms)
     return _with_empty(observations, patterns, transformation, found)
 
 
 def distance_to(
-    atoms: Atoms, transformation: AbstractTransformation, observations: Observations
+    atoms: Atoms,
+    transformation: AbstractTransformation,
+    observations: Observations,
+    terms: Terms | None = None,
 ) -> Distance:
     """The distance on all pixels."""
     grid, dtype = observations.grid, observations.dtype
     x, y = grid.x.astype(dtype), grid.y.astype(dtype)
-    return Distance(atoms, transformation, x, y, observations.lighting)
+    return Distance(atoms, transformation, x, y, observations.lighting, terms=terms)
 
 
 def locate_by_lines(
@@ -112,13 +122,15 @@ def locate_by_lines(
     transformation: AbstractTransformation,
     effort: Effort,
     start: np.ndarray | None,
+    terms: Sequence[Terms | None] | None = None,
 ) -> Found:
     """The paper's projection: the best template or ``start``, then line searches."""
     atoms = stack_atoms(patterns, observations.dtype)
     bank = None
     if start is None:
         bank = make_bank(atoms, transformation, observations.grid, effort, observations.lighting)
-    distance = distance_to(atoms, transformation, observations)
+    own_terms = None if terms is None else stacked(terms)
+    distance = distance_to(atoms, transformation, observations, own_terms)
     stage = partial(line_search, bank=bank, distance=distance, max_iter=effort.max_iter)
     found = observations.map(stage, start)
     return _with_empty(observations, patterns, transformation, found)
@@ -134,14 +146,15 @@ def _locate_once(
     with_bank: bool = True,
     describe: bool = True,
     steps: int = MOST_STEPS,
+    terms: Terms | None = None,
 ) -> Found:
     grid, dtype = observations.grid, observations.dtype
     atoms = stack_atoms(patterns, dtype)
-    where = (atoms, transformation, grid, effort, observations.lighting)
+    where = (atoms, transformation, grid, effort, observations.lighting, terms)
     stage = partial(
         search,
         bank=make_bank(*where) if with_bank else None,
-        distance=distance_to(atoms, transformation, observations),
+        distance=distance_to(atoms, transformation, observations, terms),
         scope=Scope(
             np.asarray(everywhere), np.asarray(start is not None), np.asarray(steps, np.int32)
         ),
@@ -162,6 +175,7 @@ def _again(
     transformation: AbstractTransformation,
     effort: Effort,
     found: Found,
+    terms: Sequence[Terms | None],
 ) -> Found:
     """Search at length for the images that a pattern does not fit."""
     found = Found(*(np.array(part) for part in found))
@@ -170,8 +184,9 @@ def _again(
         if not len(misfit) or not pattern.n_atoms or effort.again is None:
             continue
         part = observations.take(misfit, size=_size_again(observations))
-        start = found.lam[misfit, m : m + 1]
-        again = _locate_once(part, [pattern], transformation, effort.again, start, True)
+        start, own = found.lam[misfit, m : m + 1], stacked([terms[m]])
+        how = (effort.again, start, True)
+        again = _locate_once(part, [pattern], transformation, *how, terms=own)
         better = again.square[:, 0] < found.square[misfit, m]
         for whole, new in zip(found, again, strict=True):
             whole[misfit[better], m] = new[better, 0]

@@ -15,10 +15,13 @@ from patternfold.learning.lighting import Lighting
 from patternfold.learning.missing import as_mask
 from patternfold.learning.observations import Observations
 from patternfold.learning.project.brightness import in_range
+from patternfold.learning.project.expected import as_priors, expected_terms
 from patternfold.learning.project.locate import locate, locate_by_lines
 from patternfold.learning.project.search import Found
+from patternfold.learning.terms import Terms
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
+from patternfold.model.losses import AbstractLoss, as_loss
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation, as_transformation
 from patternfold.numerics.precision import precision, working_dtype
@@ -32,8 +35,8 @@ STATUS = {
     "converged": "The search ended at a minimum inside the box.",
     "bound": "The search ended with some parameter on a bound of the box.",
     "degenerate": "Some change of the parameters leaves the image as it is (a symmetric pattern, "
-    "or one outside the window): the pose is not unique.",
-    "blank": "The image is blank, so that its pose says nothing.",
+    "one outside the window, or fewer pixels that count than parameters): the pose is not unique.",
+    "blank": "The image is blank, or no pixel of it counts, so that its pose says nothing.",
     "empty": "The pattern has no atoms, so that every pose is as good; the identity is given.",
     "max-iter": "The search stopped at max_iter steps; the distance may still shrink.",
 }
@@ -51,7 +54,8 @@ class Projection:
     parameters : array of shape (N, d), or (N, M, d) for a list of M patterns
         λ*, in the order of ``names``.
     distances : array of shape (N,) or (N, M)
-        ‖u − U_λ*(p)‖.
+        ‖u − U_λ*(p)‖. With another loss than the squared one √Σ ρ(r), the same for small residuals;
+        with a prior, what λ* costs under it is included, √(‖r‖² + σ² cost).
     status : array of str of shape (N,) or (N, M)
         How each search ended; `STATUS` explains the words.
     names : tuple of str
@@ -95,6 +99,8 @@ def project(
     gain: bool = False,
     offset: bool = False,
     sample_mask: Any = None,
+    loss: str | AbstractLoss = "squared",
+    prior: Any = None,
 ) -> Projection:
     """Find the point of the manifold M(p) that is nearest to each image.
 
@@ -130,6 +136,15 @@ def project(
         u to g·U_λ(p) + b at the best ones, whatever the image's contrast and background.
     sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
         True where a pixel counts. Pixels that are NaN never count.
+    loss : {"squared", "huber", "student-t"} or loss
+        What residuals cost: their squares, or less where they are large, so that outlying pixels
+        count little. The scale of ordinary residuals, unless the loss has one, is estimated from
+        some of the images.
+    prior : dict or Prior, optional
+        Which λ are likely, such as ``{"theta": (0, 0.2)}`` with mean and standard deviation: a
+        Gaussian on shifts, one on the logarithm of scales, von Mises on angles. What λ costs under
+        it is added to the squared distance, in units of the variance of a pixel's noise. With a
+        list of patterns it may be a list, too.
 
     Returns
     -------
@@ -155,7 +170,9 @@ def project(
     rows, shape = as_images(images, image_shape, finite=False)
     rows = rows.astype(working_dtype(rows), copy=False)
     starts = _starts(start, len(rows), len(patterns), family.parameters, rows.dtype)
+    loss, priors = as_loss(loss), as_priors(prior, family, len(patterns), Grid(*shape).pixel)
     amplitude = Amplitude.of_patterns(patterns)
+    loss, priors = amplitude.lowered_loss(loss), [amplitude.lowered_prior(p) for p in priors]
     lowered = [amplitude.lowered_pattern(p) for p in patterns]
 
     mask = None if sample_mask is None else as_mask(sample_mask, rows.shape)
@@ -165,7 +182,8 @@ def project(
         own = None if mask is None else mask[some]
         observations = Observations.of("images", images, Grid(*shape), own, lighting)
         start = None if starts is None else starts[some]
-        return _find(observations, lowered, family, method, how, start, bool(n_candidates))
+        terms = expected_terms(observations, lowered, family, loss, priors, how)
+        return _find(observations, lowered, family, method, how, start, bool(n_candidates), terms)
 
     with precision(rows.dtype):
         found, distances = in_range(find, rows, amplitude)
@@ -185,6 +203,7 @@ def _find(
     effort: Effort,
     start: np.ndarray | None,
     asked: bool,
+    terms: list[Terms | None] | None,
 ) -> Found:
     """Project on all patterns, those of one kind together."""
     kinds = [(p.mother, p.dictionary) for p in patterns]
@@ -194,12 +213,13 @@ def _find(
         if not alike:
             continue
         own = None if start is None else start[:, alike]
-        some = [patterns[m] for m in alike]
+        some, own_terms = [patterns[m] for m in alike], terms and [terms[m] for m in alike]
         if method == "line-search":
-            found = locate_by_lines(observations, some, family, effort, own)
+            found = locate_by_lines(observations, some, family, effort, own, own_terms)
         else:
             everywhere = start is None or asked
-            found = locate(observations, some, family, effort, own, everywhere, everywhere)
+            how = (effort, own, everywhere, everywhere)
+            found = locate(observations, some, family, *how, terms=own_terms)
         for k, m in enumerate(alike):
             parts[m] = Found(*(part[:, k] for part in found))
     return Found(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))

@@ -61,7 +61,8 @@ def make_rows(starts: Float[Array, "B M R d"], wanted: Bool[Array, "B M R"]) -> 
 
 def single(distance: Distance) -> Distance:
     """The distance to the only pattern, its atoms without their leading axis."""
-    return replace(distance, atoms=distance.atoms.of(0))
+    terms = None if distance.terms is None else distance.terms.of(0)
+    return replace(distance, atoms=distance.atoms.of(0), terms=terms)
 
 
 def refine(

@@ -157,7 +157,8 @@ def _middle(
     """Improve the rivals on part of the pixels; return the better ends."""
     index = np.arange(grid.n_pixels).reshape(grid.shape)
     some = index[stride // 2 :: stride, stride // 2 :: stride].ravel()
-    part = replace(distance, x=distance.x[some], y=distance.y[some])
+    terms = None if distance.terms is None else distance.terms.on(len(some) / grid.n_pixels)
+    part = replace(distance, x=distance.x[some], y=distance.y[some], terms=terms)
     own = part if rivals[0].shape[1] > 1 else single(part)
     roots = None if chunk.roots is None else chunk.roots[:, some]
     ends = refine(

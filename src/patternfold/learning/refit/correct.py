@@ -20,7 +20,9 @@ from jaxtyping import Array, Float
 from scipy import linalg
 
 from patternfold.learning.distance import Distance
+from patternfold.learning.lighting import Fit
 from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.terms import Terms
 from patternfold.model.atoms import Atoms, evaluate_field, pad_atoms
 from patternfold.model.box import Box
 from patternfold.model.manifold import tangent_vectors, warped_pixels
@@ -104,6 +106,7 @@ class Equations:
     move_lam: bool = True
     known_cost: float | None = None
     promised: float = np.inf
+    terms: Terms | None = None
 
     @cached_property
     def cost(self) -> float:
@@ -163,7 +166,18 @@ class Equations:
     def _distances(self, atoms: Atoms) -> list[Distance]:
         """The distance on the pixels of each part."""
         lighting, places = self._images.lighting, self.sampling.coordinates
-        return [Distance(atoms, self.transformation, x, y, lighting) for x, y in places]
+        n_pixels = self._images.grid.n_pixels
+        return [
+            Distance(
+                atoms,
+                self.transformation,
+                x,
+                y,
+                lighting,
+                terms=self.terms and self.terms.on(len(x) / n_pixels),
+            )
+            for x, y in places
+        ]
 
     @property
     def _order(self) -> np.ndarray:
@@ -269,33 +283,33 @@ def _assemble(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Ass
     while n_images % at_once:  # chunks have 2^k or 3·2^k rows
         at_once //= 2
 
-    def add(total: Array, part: tuple[Chunk, Array]) -> tuple[Array, tuple[Array, Array]]:
-        products, cross, own = _products(*part, distance)
-        return total + products, (cross, own)
+    def add(total: Array, part: tuple[Chunk, Array]) -> tuple[Array, tuple[Array, ...]]:
+        products, *rows = _products(*part, distance)
+        return total + products, tuple(rows)
 
     split = jax.tree.map(
         lambda a: a.reshape(n_images // at_once, at_once, *a.shape[1:]), (chunk, lam)
     )
     m = len(atoms.coef) * size
-    total, (cross, own) = jax.lax.scan(add, jnp.zeros((m, m), lam.dtype), split)
-    cross = cross.reshape(n_images, *cross.shape[2:])
-    own = own.reshape(n_images, *own.shape[2:])
-    return Assembled(own[:, -1, -1].sum(), total, cross[:, :, -1].sum(axis=0), cross, own)
+    total, rows = jax.lax.scan(add, jnp.zeros((m, m), lam.dtype), split)
+    cross, own, *cost = (part.reshape(n_images, *part.shape[2:]) for part in rows)
+    whole = cost[0].sum() if cost else own[:, -1, -1].sum()
+    return Assembled(whole, total, cross[:, :, -1].sum(axis=0), cross, own)
 
 
-def _products(
-    chunk: Chunk, lam: Float[Array, "B d"], distance: Distance
-) -> tuple[Float[Array, "m m"], Float[Array, "B m e"], Float[Array, "B e e"]]:
+def _products(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> tuple[Array, ...]:
     """Inner products of the images' derivatives by atoms and by λ, and of the residuals.
 
     All are multiplied by √|w|: weights of either sign are told apart where sums are used. What an
-    image's own gain and offset make up for is taken out of them.
+    image's own gain and offset make up for is taken out of them. With a loss or a prior the last
+    result is the cost of each image.
     """
     atoms, transformation, x, y = distance.atoms, distance.transformation, distance.x, distance.y
     warped = warped_pixels(transformation, lam, x, y)
     value, *slopes = evaluate_field(atoms, *warped)
     fit = distance.fit(chunk.images, chunk.roots, value)
-    weight, scale = jnp.sqrt(jnp.abs(chunk.weights))[:, None], fit.scale(chunk.roots)
+    weights, cost, prior = _under_terms(chunk, lam, distance, fit)
+    weight, scale = jnp.sqrt(weights)[:, None], fit.scale(chunk.roots)
     root = weight if scale is None else weight * scale
 
     def by_parameter(c: Any, g: Any) -> list[Float[Array, "B n"]]:
@@ -312,11 +326,47 @@ def _products(
         of_atoms = jnp.moveaxis(fit.without(jnp.moveaxis(of_atoms, 0, 1)), 1, 0)
     own = jnp.concatenate([vectors, (weight * fit.residual)[:, None]], axis=1)
     flat = of_atoms.reshape(len(of_atoms), -1)
-    return (
-        flat @ flat.T,
-        jnp.einsum("min,ien->ime", of_atoms, own),
-        jnp.einsum("ien,ifn->ief", own, own),
-    )
+    products = jnp.einsum("ien,ifn->ief", own, own)
+    products = products if prior is None else products + prior
+    return (flat @ flat.T, jnp.einsum("min,ien->ime", of_atoms, own), products, *cost)
+
+
+def _under_terms(
+    chunk: Chunk, lam: Float[Array, "B d"], distance: Distance, fit: Fit
+) -> tuple[Float[Array, " B"], tuple[Array, ...], Float[Array, "B e e"] | None]:
+    """Weights of the images, their costs, and what a prior adds to the products in λ."""
+    weights, terms = jnp.abs(chunk.weights), distance.terms
+    if terms is None:
+        return weights, (), None
+    penalty = None if terms.penalty is None else terms.penalty(lam)
+    costs = fit.cost if penalty is None else fit.cost + penalty[0]
+    costs, shares = terms.of_images(costs, counted(chunk))
+    shared = weights * shares
+    if penalty is None:
+        return shared, (weights * costs,), None
+    _, slope, curvature = penalty
+    metric = curvature[:, :, None] * jnp.eye(lam.shape[1], dtype=lam.dtype)[None]
+    upper = jnp.concatenate([metric, slope[:, :, None]], axis=2)
+    lower = jnp.pad(slope, ((0, 0), (0, 1)))[:, None]
+    return shared, (weights * costs,), shared[:, None, None] * jnp.concatenate([upper, lower], 1)
+
+
+def counted(chunk: Chunk) -> Float[Array, " B"]:
+    """Number of pixels that count, of each image."""
+    n_images, n_pixels = chunk.images.shape
+    if chunk.roots is None:
+        return jnp.full(n_images, n_pixels, chunk.images.dtype)
+    return jnp.maximum((chunk.roots**2).sum(axis=1), 1)
+
+
+@compiled
+def reweighted_chunk(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Chunk:
+    """The chunk with pixels and images weighing as the loss says at the residuals."""
+    fit = distance.fit(chunk.images, chunk.roots, distance.values(lam))
+    weights, terms = chunk.weights, distance.terms
+    assert terms is not None
+    costs = fit.cost if terms.penalty is None else fit.cost + terms.penalty(lam)[0]
+    return Chunk(chunk.images, weights * terms.of_images(costs, counted(chunk))[1], fit.roots)
 
 
 @compiled
@@ -355,6 +405,8 @@ def _moved(
 def _cost(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float[Array, ""]:
     """Σ |w_i| ‖u_i − U_λi(p)‖²."""
     squares = distance.squares(chunk.images, chunk.roots, lam)
+    if distance.terms is not None:
+        squares, _ = distance.terms.of_images(squares, counted(chunk))
     return (jnp.abs(chunk.weights) * squares).sum()
 
 

@@ -60,6 +60,15 @@ class AbstractSum(AbstractTransformation):
         """What the families say of theirs."""
         return {name: what for part in self.members for name, what in part.measured.items()}
 
+    def prior_kinds(self) -> tuple[str, ...]:
+        """What suits the families' parameters."""
+        return tuple(kind for part in self.members for kind in part.prior_kinds())
+
+    def default_prior(self) -> Mapping[str, tuple[float, float]] | None:
+        """The families' own priors together."""
+        known = [part.default_prior() or {} for part in self.members]
+        return {name: pair for own in known for name, pair in own.items()} or None
+
     def check_limits(self, box: Box) -> None:
         """Refuse what one of the families refuses."""
         for part, where in zip(self.members, self.places(), strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 from patternfold.learning.fitted import FittedManifolds
 from patternfold.model import manifold
 from patternfold.model.pattern import Pattern
+from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.show.pages.formulas import formulas_of
 from patternfold.show.plotting.manifold import sweep
@@ -54,6 +55,7 @@ def payload_of(view: FittedManifolds, examples: Sequence[Example]) -> dict[str, 
                 view.patterns, view.labels, view.error_paths, strict=True
             )
         ],
+        "priors": [_describe_prior(prior) for prior in view.priors or ()],
         "examples": [_describe_example(view, example, exact) for example in examples],
     }
     if not exact:
@@ -70,6 +72,12 @@ def _describe_transformation(transformation: AbstractTransformation) -> dict[str
         "start": np.asarray(box.put_inside(transformation.identity)).tolist(),
         "translation": [box.index(name) for name in transformation.translation or ()],
     }
+
+
+def _describe_prior(prior: Prior) -> list[list[Any]]:
+    """Kind, mean and deviation of each parameter, null for the deviation of one without prior."""
+    rows = zip(prior.kinds, prior.mean, prior.std, strict=True)
+    return [[kind, mean, std if np.isfinite(std) else None] for kind, mean, std in rows]
 
 
 def _describe_pattern(

@@ -111,6 +111,10 @@ def _results(model: Any, evidence: Evidence | None) -> list[tuple[str, str]]:
     if len(model.error_path_):
         error = model.error_path_[-1]
         results += [("normalised error", f"{error:.4f}"), ("energy explained", f"{1 - error:.1%}")]
+    if model.loss_.scale is not None:
+        results.append(("scale of ordinary residuals", f"{model.loss_.scale:.3g}"))
+    if model.prior_ is not None:
+        results.append(("prior", str(model.prior_)))
     return [*results, *_seen(evidence), ("learning ended", model.stop_reason_)]
 
 

@@ -28,6 +28,8 @@ def class_results(model: Any, view: FittedManifolds) -> list[tuple[str, str]]:
             ("misclassified while learning", f"{wrong:.1%}"),
             ("normalised error", f"{error:.4f}"),
         ]
+    for label, prior in zip(view.labels, view.priors or (), strict=False):
+        results.append((f"prior of {label}", str(prior)))
     if hasattr(model, "stop_reason_"):
         results.append(("learning ended", model.stop_reason_))
     return results

@@ -148,10 +148,24 @@ const Explorer = (() => {
     ["pointerup", "pointercancel"].forEach((kind) => frame.addEventListener(kind, () => { last = null; }));
   }
 
+  // A value of parameter k: from its prior, kept inside the bounds, or uniformly.
+  function drawn(transformation, k, prior) {
+    const [low, high] = [transformation.lower[k], transformation.upper[k]];
+    if (!prior || prior[2] === null) return low + Math.random() * (high - low);
+    const [kind, mean, std] = prior;
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const z = std * Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+      const value = kind === "log" ? mean * Math.exp(z) : mean + z;
+      if (value >= low && value <= high) return value;
+    }
+    return Math.min(Math.max(mean, low), high);
+  }
+
   function makeButtons() {
     at("reset").addEventListener("click", () => { state.moved = 0; setLam(transformation.start); });
     at("random").addEventListener("click", () => {
-      const draw = (k) => transformation.lower[k] + Math.random() * (transformation.upper[k] - transformation.lower[k]);
+      const prior = data.priors[data.priors.length > 1 ? state.cls : 0];
+      const draw = (k) => drawn(transformation, k, prior && prior[k]);
       if (data.exact) return setLam(transformation.names.map((_, k) => draw(k)));
       const lam = transformation.start.slice();
       state.moved = Math.floor(Math.random() * lam.length);
