@@ -1,10 +1,15 @@
 """Small things that several tests need; fitting takes long, so most build their models by hand."""
 
+from contextlib import contextmanager
+
 import numpy as np
 from sklearn.svm import SVC
 
 from patternfold import JPATS, PATS, AlignedViews, AlignedViewsClassifier, Pattern, datasets
+from patternfold.learning.effort import EFFORTS, LEARNING
 from patternfold.learning.lighting import PLAIN
+from patternfold.learning.stream import learn as out_of_core
+from patternfold.learning.stream import stack as stacks
 from patternfold.model.mothers import as_mother
 from patternfold.model.transformations import as_transformation
 
@@ -89,3 +94,14 @@ def small_views_classifier(features="gradients"):
     machine = SVC(C=10).fit(views.transform(images), labels)
     vars(model).update(shared | {"views_": views, "classifier_": machine})
     return model, images, labels
+
+
+@contextmanager
+def small_stacks(block=32, pixels=256):
+    """Stacks in blocks of so many images, 64 of which are learned from first, with least effort."""
+    before = stacks.BLOCK_BYTES["cpu"], out_of_core.PART, dict(EFFORTS)
+    stacks.BLOCK_BYTES["cpu"], out_of_core.PART = block * pixels * 4, 64
+    EFFORTS.update(dict.fromkeys(EFFORTS, LEARNING))
+    yield
+    stacks.BLOCK_BYTES["cpu"], out_of_core.PART = before[:2]
+    EFFORTS.update(before[2])

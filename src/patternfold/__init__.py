@@ -10,6 +10,8 @@ from patternfold._version import __version__
 
 if TYPE_CHECKING:
     from patternfold.estimators import JPATS, PATS, AlignedViews, AlignedViewsClassifier
+    from patternfold.estimators.streams_out import stream
+    from patternfold.files.stacks import open_stack
     from patternfold.learning.effort import Effort
     from patternfold.learning.project import Projection, align, project, warp
     from patternfold.model.box import Box
@@ -71,12 +73,16 @@ __all__ = [
     "align",
     "load",
     "matrices",
+    "open_stack",
     "project",
+    "stream",
     "warp",
 ]
 
 _HOMES = {
     "estimators": ("JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier"),
+    "estimators.streams_out": ("stream",),
+    "files.stacks": ("open_stack",),
     "learning.effort": ("Effort",),
     "learning.project": ("Projection", "align", "project", "warp"),
     "model.box": ("Box",),

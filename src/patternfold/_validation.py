@@ -112,13 +112,17 @@ def as_images(
     image_shape: tuple[int, int] | None = None,
     name: str = "images",
     finite: bool = True,
+    small: bool = False,
 ) -> tuple[np.ndarray, tuple[int, int]]:
     """Return images as flat rows (N, n) and their shape (H, W).
+
+    They are floats, or, where ``small`` says so, numbers of 8 and 16 bits as they are.
 
     Accepts (N, H, W), or (N, H*W) rows with ``image_shape``; without it, rows are taken as
     square images where their length is a square number and as single rows of pixels otherwise.
     """
-    array = as_floats(name, images, finite)
+    kept = small and getattr(images, "dtype", None) in (np.uint8, np.uint16, np.int8, np.int16)
+    array = np.asarray(images) if kept else as_floats(name, images, finite)
     if array.ndim not in (2, 3):
         raise ValueError(
             f"{name} has shape {array.shape}; expected (N, H, W), or (N, H*W) with image_shape. "

@@ -10,6 +10,7 @@ from typing import Any
 from patternfold._version import __version__
 from patternfold.cli import names
 from patternfold.cli.arguments import Parser
+from patternfold.cli.clusters import add_cluster
 from patternfold.cli.configuration import apply_configuration
 from patternfold.cli.values import atoms as number_of_atoms
 from patternfold.cli.values import bound, count, positive, prior, share, size
@@ -143,6 +144,47 @@ def _fill_learn(parser: argparse.ArgumentParser) -> None:
     _add_name(group, "solver", names.solvers(), "how atoms are found", None, "search")
     group.add_argument("--paper", action="store_true", help="the published algorithm, unimproved")
     _add_preparation(parser)
+    _add_scaling(parser)
+
+
+def _add_scaling(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("many images")
+    group.add_argument(
+        "--stream",
+        action="store_true",
+        help="read the images of one file or folder block by block and take them as they are; so "
+        "are zarr and HDF5 files in any case",
+    )
+    group.add_argument(
+        "--checkpoint", type=Path, metavar="FILE", help="keep every step here while learning"
+    )
+    group.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+    add_cluster(group)
+
+
+def _fill_stream(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="model file")
+    parser.add_argument(
+        "stack",
+        metavar="STACK",
+        help=".npy, zarr, HDF5, TIFF, MRC or STAR file, file.h5::name, or a folder of pictures",
+    )
+    _add_output(parser, "poses.csv, poses.parquet, x.npy or x.zarr")
+    parser.add_argument(
+        "--what",
+        choices=("poses", "parameters", "distances", "aligned", "classes", "probabilities"),
+        default="poses",
+        help="what to write (default: poses); aligned images go to .npy or .zarr",
+    )
+    known = names.efforts()
+    parser.add_argument(
+        "--effort",
+        choices=known,
+        metavar="LEVEL",
+        help=f"how hard to search for poses: {', '.join(known)} (default: the model's)",
+    )
+    parser.add_argument("--resume", action="store_true", help="go on behind what is written")
+    add_cluster(parser)
 
 
 def _fill_train(parser: argparse.ArgumentParser) -> None:
@@ -362,6 +404,7 @@ ACTIONS = (
 COMMANDS = (
     ("learn", "learn a pattern from a folder of pictures or a stack", _fill_learn),
     ("align", "bring pictures into the frame of a learned pattern", _fill_align),
+    ("stream", "write poses, classes or aligned images of a stack block by block", _fill_stream),
     ("explore", "make a page in which a model can be explored", _fill_explore),
     ("report", "make a page with options, remarks, curves and pictures", _fill_report),
     ("export", "write the pattern as SVG, PNG or CSV", _fill_export),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import jax
@@ -14,6 +15,7 @@ from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import lookup
+from patternfold.estimators.checkpoints import checkpointing
 from patternfold.estimators.fitting import fitting
 from patternfold.estimators.gradients import (
     gathered_gradients,
@@ -32,6 +34,13 @@ from patternfold.estimators.kernel_machine import as_kernel_machine
 from patternfold.estimators.options import common_terms, lighting_of
 from patternfold.estimators.pats import PATS
 from patternfold.estimators.probabilities import ProbabilityMixin
+from patternfold.estimators.stack_classes import (
+    DECIDING,
+    StackPixels,
+    spread_over_classes,
+    stack_pixels,
+)
+from patternfold.estimators.streams import in_blocks
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.lighting import Lighting
@@ -138,7 +147,9 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         """Learn one manifold per class; arguments are those of `JPATS.fit`."""
         with fitting(self):
             lookup("features", self.features, FEATURES)
-            pixels = pixels_of(self, X, sample_mask, reset=True)
+            pixels: Any = stack_pixels(self, X, sample_mask)
+            if pixels is None:
+                pixels = pixels_of(self, X, sample_mask, reset=True)
             rows = pixels.rows
             labels = as_targets(self, y, len(rows))
             weights = as_weights(sample_weight, len(rows))
@@ -154,7 +165,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         return self
 
     def _fit_class_by_class(
-        self, learner: PATS, pixels: Pixels, labels: np.ndarray, weights: np.ndarray
+        self, learner: PATS, pixels: Pixels | StackPixels, labels: np.ndarray, weights: np.ndarray
     ) -> None:
         """Learn each class by itself.
 
@@ -182,6 +193,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
                 raise KeyboardInterrupt
         self.loss_, self.prior_ = common_terms(terms)
 
+    @in_blocks
     def transform(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> np.ndarray:
@@ -410,21 +422,35 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         self.image_shape = image_shape
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_mask: Any = None) -> AlignedViewsClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_mask: Any = None,
+        checkpoint: str | Path | None = None,
+    ) -> AlignedViewsClassifier:
         """Learn the manifolds, then the classifier on the aligned views.
 
-        ``sample_mask`` is that of `PATS.fit`.
+        ``sample_mask`` and ``checkpoint`` are those of `PATS.fit`.
         """
-        with fitting(self):
+        keeping = checkpointing(self, checkpoint, X, y=y, sample_mask=sample_mask)
+        with fitting(self), keeping:
             self.temperature_ = None
-            rows, counted = pixels_of(self, X, sample_mask, reset=True)
-            labels = as_targets(self, y, len(rows))
+            pixels: Any = stack_pixels(self, X, sample_mask)
+            most = DECIDING
+            if pixels is None:
+                pixels = pixels_of(self, X, sample_mask, reset=True)
+                most = len(pixels.rows)
+            labels = as_targets(self, y, len(pixels.rows))
             targets = self.classes_[labels]
+            rows, counted = pixels.rows, pixels.counted
             self.views_ = self._aligned_views().fit(rows, targets, sample_mask=counted)
             self.stop_reason_ = self.views_.stop_reason_
             classifier: Any = clone(self.classifier or _default_classifier())
+            index = spread_over_classes(labels, most)
+            rows, counted = (rows, counted) if len(index) == len(rows) else pixels.take(index)
             views = self.views_.transform(rows, sample_mask=counted)
-            self.classifier_ = classifier.fit(views, targets)
+            self.classifier_ = classifier.fit(views, targets[index])
         return self
 
     def _aligned_views(self) -> AlignedViews:
@@ -452,6 +478,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
             image_shape=self.image_shape_,
         )
 
+    @in_blocks
     def predict(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> np.ndarray:
@@ -459,6 +486,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         views = self._views(X, effort, sample_mask)
         return (as_kernel_machine(self.classifier_) or self.classifier_).predict(views)
 
+    @in_blocks
     def decision_function(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> np.ndarray:

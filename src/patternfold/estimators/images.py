@@ -115,6 +115,14 @@ def pixels_of(estimator: Any, X: Any, sample_mask: Any, reset: bool) -> Pixels:
     return Pixels(rows, counted)
 
 
+def pixels_to_project(estimator: Any, X: Any, sample_mask: Any) -> Pixels:
+    """Check images that are only projected: numbers of 8 and 16 bits stay so up to the device."""
+    small = isinstance(X, np.ndarray) and X.dtype in (np.uint8, np.uint16)
+    if small and sample_mask is None and X.shape[1:] == estimator.image_shape_:
+        return Pixels(X.reshape(len(X), -1))
+    return pixels_of(estimator, X, sample_mask, reset=False)
+
+
 def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
     """Check images of shape (N, H, W) or (N, H·W) and return them as rows.
 

@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from patternfold.estimators.checkpoints import checkpointing
 from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import (
     ImageEstimator,
@@ -20,11 +21,15 @@ from patternfold.estimators.images import (
     as_weights,
     distinct_rows,
     pixels_of,
+    pixels_to_project,
 )
 from patternfold.estimators.joint_options import check_joint, for_images, joint_settings
 from patternfold.estimators.options import announce, make_callback, make_problem
 from patternfold.estimators.pats import PATS
 from patternfold.estimators.probabilities import ProbabilityMixin
+from patternfold.estimators.stack_classes import fit_jointly
+from patternfold.estimators.streams import in_blocks
+from patternfold.files.stacks import as_stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort
 from patternfold.learning.fitted import fitted_manifolds
@@ -255,7 +260,14 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         settings |= {"acceptance": "by-class", "patience": 10}
         return cls(n_atoms, **(settings | options))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, sample_mask: Any = None) -> JPATS:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        sample_mask: Any = None,
+        checkpoint: str | Path | None = None,
+    ) -> JPATS:
         """Learn the patterns of all classes.
 
         Parameters
@@ -268,8 +280,15 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
             Weights w_i ≥ 0 of the images.
         sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
             True where a pixel counts; NaN never does.
+        checkpoint : path, optional
+            As in `PATS.fit`; the joint correction at the end is one step.
         """
-        with fitting(self) as interrupts:
+        data = {"y": y, "sample_weight": sample_weight, "sample_mask": sample_mask}
+        if (stack := as_stack(X)) is not None:
+            with fitting(self), checkpointing(self, checkpoint, X, **data):
+                fit_jointly(self, stack, y, sample_weight, sample_mask, REJECTED_SHARE)
+            return self
+        with fitting(self) as interrupts, checkpointing(self, checkpoint, X, **data):
             self.temperature_ = None
             pixels = pixels_of(self, X, sample_mask, reset=True)
             rows = pixels.rows
@@ -318,12 +337,13 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         """Return d(u, M^m), shape (N, M)."""
         return self.project(X, effort, sample_mask).distances
 
+    @in_blocks
     def project(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> Projection:
         """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
         check_is_fitted(self)
-        pixels = pixels_of(self, X, sample_mask, reset=False)
+        pixels = pixels_to_project(self, X, sample_mask)
         return fitted_manifolds(self).project(pixels.rows, effort, pixels.counted)
 
     def save(self, path: str | Path) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import as_floats, as_parameters
+from patternfold.estimators.checkpoints import checkpointing
 from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import (
     ImageEstimator,
@@ -21,7 +22,9 @@ from patternfold.estimators.images import (
     as_weights,
     distinct_rows,
     pixels_of,
+    pixels_to_project,
 )
+from patternfold.estimators.online import PartialFitMixin
 from patternfold.estimators.options import (
     announce,
     check_atoms,
@@ -32,6 +35,8 @@ from patternfold.estimators.options import (
     make_settings,
 )
 from patternfold.estimators.remarks import Evidence, Remark, remarks_on
+from patternfold.estimators.streams import fit_stack, in_blocks
+from patternfold.files.stacks import as_stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import EFFORTS, Effort
 from patternfold.learning.observations import Observations
@@ -56,7 +61,7 @@ from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
 
 
-class PATS(TransformerMixin, ImageEstimator):
+class PATS(PartialFitMixin, TransformerMixin, ImageEstimator):
     r"""Learn one pattern, and each image's transformation, from unaligned images.
 
     Parameterised atom selection (Algorithm 1 of the paper): the pattern is a sum of atoms, found
@@ -254,22 +259,36 @@ class PATS(TransformerMixin, ImageEstimator):
         return cls(n_atoms, **(settings | options))
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, sample_mask: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        sample_mask: Any = None,
+        checkpoint: str | Path | None = None,
     ) -> PATS:
         """Learn the pattern.
 
         Parameters
         ----------
-        X : array of shape (N, H, W) or (N, H·W)
-            Images u_i.
+        X : array of shape (N, H, W) or (N, H·W), Stack or path
+            Images u_i. Those of a stack (`patternfold.files.open_stack`), a zarr array, an h5py
+            dataset or a Dask array are read block by block; see docs/scaling.md.
         y : ignored
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
             True where a pixel counts; NaN never does.
+        checkpoint : path, optional
+            File in which every step is kept, and from which a run that was killed goes on: with
+            the same images and options it ends where it would have without a break.
         """
-        with fitting(self) as interrupts:
+        data = {"sample_weight": sample_weight, "sample_mask": sample_mask}
+        keeping = checkpointing(self, checkpoint, X, **data)
+        with fitting(self) as interrupts, keeping:
             self._check_options()
+            if (stack := as_stack(X)) is not None:
+                fit_stack(self, stack, sample_weight, sample_mask)
+                return self
             pixels = pixels_of(self, X, sample_mask, reset=True)
             rows = pixels.rows
             weights = as_weights(sample_weight, len(rows))
@@ -300,6 +319,7 @@ class PATS(TransformerMixin, ImageEstimator):
         """Return ‖u − U_λ(p)‖ of images, shape (N,): their distances to the manifold."""
         return self.project(X, effort, sample_mask).distances
 
+    @in_blocks
     def project(
         self, X: Any, effort: str | Effort = "normal", sample_mask: Any = None
     ) -> Projection:
@@ -308,7 +328,7 @@ class PATS(TransformerMixin, ImageEstimator):
         ``effort`` and ``sample_mask`` are those of `patternfold.project`.
         """
         check_is_fitted(self)
-        return self._project(pixels_of(self, X, sample_mask, reset=False), effort)
+        return self._project(pixels_to_project(self, X, sample_mask), effort)
 
     def _project(self, pixels: Pixels, effort: str | Effort = "normal") -> Projection:
         return project(
@@ -331,6 +351,7 @@ class PATS(TransformerMixin, ImageEstimator):
         images = manifold.render(self.pattern_, lam, self.transformation_, Grid(*self.image_shape_))
         return images.reshape(len(lam), *self.image_shape_) if self._stacked else images
 
+    @in_blocks
     def align(
         self,
         X: Any,

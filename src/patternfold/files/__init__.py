@@ -5,6 +5,7 @@ from patternfold.files.placement import Placement
 from patternfold.files.preparation import Preparation
 from patternfold.files.raw import ImageFileError, Picture, Source
 from patternfold.files.read import ImageSet, prepare_pictures, read_images, read_pictures
+from patternfold.files.stacks import Stack, StackError, open_stack
 
 __all__ = [
     "ImageFileError",
@@ -13,6 +14,9 @@ __all__ = [
     "Placement",
     "Preparation",
     "Source",
+    "Stack",
+    "StackError",
+    "open_stack",
     "prepare_pictures",
     "read_images",
     "read_originals",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -25,6 +26,8 @@ STACKS = {".mrc", ".mrcs"}
 ARRAYS = {".npy", ".npz"}
 TABLES = {".star"}
 """Lists of images in other files: read when named, but not when they lie in a folder."""
+
+_silence, _silent = Lock(), list[bool]()
 
 KNOWN = PICTURES | TIFFS | STACKS | ARRAYS
 
@@ -118,13 +121,21 @@ def _read(path: Path) -> Iterator[Page]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep tifffile from logging what it finds odd: what matters, it raises."""
+    """Keep tifffile from logging what it finds odd: what matters, it raises.
+
+    Several threads may read at a time: the last of them lets it speak again.
+    """
     logger = logging.getLogger("tifffile")
-    disabled, logger.disabled = logger.disabled, True
+    with _silence:
+        _silent.append(logger.disabled)
+        logger.disabled = True
     try:
         yield
     finally:
-        logger.disabled = disabled
+        with _silence:
+            before = _silent.pop()  # the first is the last to go
+            if not _silent:
+                logger.disabled = before
 
 
 def _reason(error: Exception) -> str:

@@ -33,6 +33,14 @@ def read_section(path: Path, section: int) -> np.ndarray:
         return np.asarray(sections[section], np.float32)
 
 
+def map_sections(path: Path) -> np.ndarray:
+    """Map all sections, (N, H, W), in the kind of numbers that the file holds."""
+    file = _mrcfile().mmap(path, mode="r", permissive=True)
+    if (sections := _sections(file)).dtype.kind == "c":
+        raise ValueError("it is a complex transform, no image")
+    return sections
+
+
 def _sections(file: Any) -> np.ndarray:
     if file.data is None:
         header = file.header

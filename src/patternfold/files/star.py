@@ -46,6 +46,19 @@ def read_star(path: Path) -> Iterator[tuple[np.ndarray, str | None, str, Source]
         )
 
 
+def read_places(path: Path) -> tuple[list[Path], np.ndarray, np.ndarray]:
+    """Return the stacks that a table names, and for each particle which one and its section."""
+    names = _table(path)[IMAGE].astype(str)
+    if not len(names):
+        raise ValueError("it lists no particles")
+    split = names.str.rpartition("@")
+    inside, which = np.unique(split[2].to_numpy(str), return_inverse=True)
+    sections = np.array([int(number) - 1 if number else 0 for number in split[0]])
+    if sections.min() < 0:
+        raise ValueError("it names section 0, and they are counted from 1")
+    return [_find(name, path) for name in inside.tolist()], which, sections
+
+
 def _table(path: Path) -> Any:
     """Return the table of the file that names images."""
     try:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from patternfold.learning.acceptance import Acceptance, no_worse
+from patternfold.learning.codecs import PatternsCodec
 from patternfold.learning.joint import (
     JointProblem,
     JointState,
@@ -16,6 +17,7 @@ from patternfold.learning.joint import (
     cross_project,
     frozen_squares,
 )
+from patternfold.learning.journal import recorded
 from patternfold.learning.pats import refine_atom, select_atom
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.refit.tuning import tune
@@ -227,13 +229,15 @@ def iterations(
     converged.
     """
     rng = np.random.default_rng(settings.alone.seed)
+    codec = PatternsCodec(problem.all.empty, rng)
     labels, effort = problem.labels, settings.alone.effort
     scale, rejected, j = margin_scale(margins.f, state.own_squares(labels)), 0, 0
     beta = settings.beta.start(scale)
     while rejected < settings.patience and _room(settings, state):
         j += 1
         alpha = settings.alpha(j, scale)
-        patterns = select_jointly(problem, settings, state, margins, alpha, beta, rng)
+        how = (problem, settings, state, margins, alpha, beta, rng)
+        patterns = recorded("joint atoms", codec, select_jointly, *how)
         new, accepted = state, None
         if patterns != state.patterns:
             new = cross_project(problem, patterns, effort, state.lam, settings.everywhere)

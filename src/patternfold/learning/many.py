@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from patternfold.learning.codecs import StateCodec
+from patternfold.learning.journal import recorded
 from patternfold.learning.observations import distances_to_mean
 from patternfold.learning.pats import correct_at_length, update_parameters
 from patternfold.learning.problem import Problem, Settings
@@ -56,14 +58,19 @@ def settle_on_all(
     Yields each better state. ``lam`` is where the search of λ may start: known for some images,
     anything for the others.
     """
-    state = update_parameters(problem, settings, "global", pattern, lam)
+    codec = StateCodec(problem.empty)
+
+    def located(own: Problem, pattern: Pattern, lam: np.ndarray) -> State:
+        how = (own, settings, "global", pattern, lam)
+        return recorded("located", codec, update_parameters, *how)
+
+    state = located(problem, pattern, lam)
     for _ in range(ROUNDS):
         # A search during learning takes few steps: the next one goes on where it ended.
-        problem, state = retuned(
-            problem, update_parameters(problem, settings, "global", *state[:2])
-        )
+        problem, state = retuned(problem, located(problem, *state[:2]))
         yield state
-        before, state = state.error, correct_at_length(problem, settings, state)
+        before = state.error
+        state = recorded("settled", codec, correct_at_length, problem, settings, state)
         if state.error > (1 - ENOUGH) * before:
             break
-    yield update_parameters(problem, settings, "global", *state[:2])
+    yield located(problem, *state[:2])

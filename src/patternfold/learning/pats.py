@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from patternfold.learning.codecs import StateCodec
 from patternfold.learning.effort import PAPER
 from patternfold.learning.frame import fix_frame
+from patternfold.learning.journal import recorded
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate, locate_by_lines
 from patternfold.learning.refit.coefficients import correct_coefficients
@@ -61,6 +63,7 @@ def learn(
     """
     report = Reporter(callback, len(problem.observations), settings.n_atoms)
     rng = np.random.default_rng(settings.seed)
+    codec = StateCodec(problem.empty, rng)
     state, path, trail = start, list(path), []
     reason = "the number of atoms was reached"
     rounding = (10 * np.finfo(problem.observations.dtype).eps) ** 2 * problem.energy
@@ -71,7 +74,7 @@ def learn(
             if state.error <= rounding:
                 reason = "the images are matched to rounding"
                 break
-            new = step(problem, settings, state, rng)
+            new = recorded("atom", codec, step, problem, settings, state, rng)
             if new.error >= state.error:
                 reason = "no further atom lowers the error"
                 break
@@ -240,16 +243,25 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
     Yields each improved state. An exchange takes out the atom that is missed least and selects
     another in its place: a way out of where greedy selection has led.
     """
-    state = update_parameters(problem, settings, settings.projection, *state[:2])
-    problem, state = retuned(problem, correct_at_length(problem, settings, state))
+    codec, first = StateCodec(problem.empty, rng), (settings.projection, *state[:2])
+    state = recorded("located", codec, update_parameters, problem, settings, *first)
+    settled = recorded("settled", codec, correct_at_length, problem, settings, state)
+    problem, state = retuned(problem, settled)
     yield state
     for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
-        least = least_useful(problem.equations(*state[:2], problem.sparse, False))
-        others = state.pattern.take(np.arange(state.pattern.n_atoms) != least)
-        reduced = State(others, state.lam, problem.error(others, state.lam))
-        new = step(problem, settings, correct(problem, settings, reduced), rng)
-        new = correct_at_length(problem, settings, new)
+        new = recorded("exchange", codec, exchanged, problem, settings, state, rng)
         if new.error > (1 - 1e-4) * state.error:
             break
         problem, state = retuned(problem, new)
         yield state
+
+
+def exchanged(
+    problem: Problem, settings: Settings, state: State, rng: np.random.Generator
+) -> State:
+    """Take out the atom that is missed least, select another, and correct everything."""
+    least = least_useful(problem.equations(*state[:2], problem.sparse, False))
+    others = state.pattern.take(np.arange(state.pattern.n_atoms) != least)
+    reduced = State(others, state.lam, problem.error(others, state.lam))
+    new = step(problem, settings, correct(problem, settings, reduced), rng)
+    return correct_at_length(problem, settings, new)

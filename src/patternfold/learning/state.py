@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from patternfold.learning.journal import end_journal
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.interrupts import check_interrupts
 
@@ -78,4 +79,7 @@ class Reporter:
             return False
         seconds = time.perf_counter() - self.started
         line = Progress(self.n_images, n_atoms, self.max_atoms, error, seconds, stage)
-        return self.callback(line) is True
+        asked = self.callback(line) is True
+        if asked:
+            end_journal()
+        return asked

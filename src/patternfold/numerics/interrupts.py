@@ -89,5 +89,10 @@ def check_interrupts() -> None:
         _outermost.check()
 
 
+def was_interrupted() -> bool:
+    """Whether Ctrl-C was pressed since somebody has been listening."""
+    return _outermost is not None and _outermost.asked
+
+
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from patternfold.estimators.pats import PATS
+from patternfold.learning.refit.correct import Reduced
 from patternfold.learning.select.solvers import SOLVERS
 from patternfold.model.losses import AbstractLoss, Squared
 from patternfold.model.prior import Prior
@@ -133,6 +134,10 @@ def _pair(value: Any, name: str) -> tuple[Bound, Bound]:
     return low, high
 
 
+MEMORY = {"memory_diagonal": 1, "memory_matrix": 2, "memory_slope": 1}
+"""Arrays of what batches have told, with their number of axes."""
+
+
 def pack_pats(model: PATS) -> Payload:
     """Describe a fitted `PATS`."""
     description = {
@@ -150,7 +155,25 @@ def pack_pats(model: PATS) -> Payload:
         "offset": model.offset_,
         "error_path": model.error_path_,
     }
+    if hasattr(model, "memory_"):
+        memory = Reduced(*model.memory_)
+        arrays |= {name: getattr(memory, name.removeprefix("memory_")) for name in MEMORY}
+        arrays["memory_counts"] = np.array([float(memory.cost), float(memory.alone), model.n_seen_])
     return Payload(description, pattern_arrays(model.pattern_) | arrays)
+
+
+def _recall(model: PATS, arrays: Mapping[str, np.ndarray]) -> None:
+    """What batches have told, for `PATS.partial_fit`."""
+    size = model.pattern_.coef.size + model.pattern_.gamma.size
+    sums = [take_array(arrays, name, rank) for name, rank in MEMORY.items()]
+    cost, alone, count = take_array(arrays, "memory_counts", 1)
+    for part in sums:
+        if part.shape != (size,) * part.ndim:
+            raise ValueError(f"an array of the memory has shape {part.shape}")
+    diagonal, matrix, slope = sums
+    scalars = np.asarray(cost), np.asarray(alone)
+    model.memory_ = Reduced(scalars[0], diagonal, matrix, slope, scalars[1])
+    model.n_seen_ = int(count)
 
 
 def unpack_pats(payload: Payload) -> PATS:
@@ -190,4 +213,6 @@ def unpack_pats(payload: Payload) -> PATS:
         "_stacked": take(description, "stacked", bool),
     }
     vars(model).update(remembered)
+    if "memory_matrix" in arrays:
+        _recall(model, arrays)
     return model

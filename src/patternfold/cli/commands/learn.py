@@ -14,6 +14,7 @@ from patternfold.cli.judgement import judged, judgement, remarks_as_values
 from patternfold.cli.models import place_names, prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
+from patternfold.cli.stacks import check_checkpoint, is_stack, learn
 from patternfold.cli.values import atoms_text
 
 INTERRUPTED = "interrupted"
@@ -23,7 +24,12 @@ INTERRUPTED = "interrupted"
 def run(options: argparse.Namespace, console: Console) -> int:
     """Read, learn, write."""
     check_output(options.output, options.force)
+    check_checkpoint(options)
     use_cache()
+    if is_stack(options):
+        return learn(options, console)
+    if options.cluster is not None or options.workers is not None:
+        raise Failure("--cluster and --workers are for stacks: name a .zarr file, or use --stream.")
     check_bounds(options)
     found = prepare_images(options, console)
     classes = len(set(found.labels or ()))
@@ -35,6 +41,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     model, interrupted = _fit(options, found, console)
     seconds = time.perf_counter() - started
     _save(model, found, options)
+    if options.checkpoint is not None and not interrupted:
+        options.checkpoint.unlink(missing_ok=True)
     # Who has interrupted does not want to wait for a look at the images.
     looked = (None, []) if interrupted else _look(model, found)
     _conclude(model, *looked, options, seconds, console)
@@ -68,7 +76,7 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any
     )
     with warnings.catch_warnings(record=True) as caught, progress.listening():
         warnings.simplefilter("always")
-        model.fit(found.images, sample_mask=found.mask)
+        model.fit(found.images, sample_mask=found.mask, checkpoint=options.checkpoint)
     interrupted = model.stop_reason_ == INTERRUPTED
     for warning in caught:
         if not interrupted and issubclass(warning.category, UserWarning):

@@ -28,9 +28,9 @@ ONE_BY_ONE = ("cpu",)
 """Where patterns are searched for one after the other: code for one pattern, compiled while they
 were learned, serves any number. Elsewhere a product of all images and patterns is what is fast."""
 
-AT_ONCE_AGAIN = {"cpu": 8}
-"""Images in a chunk of the second search: on a CPU always as many, so that it is compiled once. All
-their candidates together keep it busy."""
+AT_ONCE_AGAIN = {"cpu": 8, "gpu": 1024}
+"""Images in a chunk of the second search: always as many, so that it is compiled once. All their
+candidates together keep the device busy."""
 
 LAST_STEPS = 4
 """Most steps on all pixels of large images, from what was found on cells."""

@@ -167,11 +167,13 @@ def project(
     patterns = [pattern] if isinstance(pattern, Pattern) else list(pattern)
     if not patterns or not all(isinstance(p, Pattern) for p in patterns):
         raise TypeError(f"pattern must be a Pattern or a list of them; got {pattern!r}.")
-    rows, shape = as_images(images, image_shape, finite=False)
-    rows = rows.astype(working_dtype(rows), copy=False)
-    starts = _starts(start, len(rows), len(patterns), family.parameters, rows.dtype)
-    loss, priors = as_loss(loss), as_priors(prior, family, len(patterns), Grid(*shape).pixel)
     amplitude = Amplitude.of_patterns(patterns)
+    # Small numbers are turned into floats on the device.
+    rows, shape = as_images(images, image_shape, finite=False, small=not amplitude.exponent)
+    dtype = working_dtype(rows)
+    rows = rows.astype(dtype, copy=False) if rows.dtype.kind == "f" else rows
+    starts = _starts(start, len(rows), len(patterns), family.parameters, dtype)
+    loss, priors = as_loss(loss), as_priors(prior, family, len(patterns), Grid(*shape).pixel)
     loss, priors = amplitude.lowered_loss(loss), [amplitude.lowered_prior(p) for p in priors]
     lowered = [amplitude.lowered_pattern(p) for p in patterns]
 
@@ -185,7 +187,7 @@ def project(
         terms = expected_terms(observations, lowered, family, loss, priors, how)
         return _find(observations, lowered, family, method, how, start, bool(n_candidates), terms)
 
-    with precision(rows.dtype):
+    with precision(dtype):
         found, distances = in_range(find, rows, amplitude)
     seconds = np.sqrt(found.second_square)
     parts = (found.lam, distances, _WORDS[found.status])

@@ -62,6 +62,20 @@ class Assembled(NamedTuple):
     own: Float[Array, "B e e"]
 
 
+class Reduced(NamedTuple):
+    """Normal equations in the atoms' parameters with λ eliminated: sums over any set of images.
+
+    ``diagonal`` is that of the equations before, which damping is in units of; ``alone`` by how
+    much E falls where the λ_i move alone.
+    """
+
+    cost: np.ndarray
+    diagonal: np.ndarray
+    matrix: np.ndarray
+    slope: np.ndarray
+    alone: np.ndarray
+
+
 class Eliminated(NamedTuple):
     """What eliminating the λ_i takes off the atoms' equations, and the H_i⁻¹ that do it.
 
@@ -195,28 +209,23 @@ class Equations:
 
     def _solve(self, damping: float, eliminated: list[Eliminated]) -> tuple[np.ndarray, float]:
         """Step of the atoms, and the decrease of E that it promises together with that of λ."""
-        matrix, slope = self.normal.atoms.copy(), self.normal.slope.copy()
-        diagonal = np.diag(matrix).copy()
-        ridge = 1e-12 * diagonal.max(initial=0) + np.finfo(np.float64).tiny
-        held = _held(self.box, self.pattern.gamma, slope)
-        matrix[np.diag_indices_from(matrix)] += damping * diagonal + ridge
-        alone = 0.0
+        held = held_parameters(self.box, self.pattern.gamma, self.normal.slope)
+        return solve_damped(self._reduced(eliminated), held, damping)
+
+    def reduced(self, damping: float) -> Reduced:
+        """The equations with the λ_i eliminated, these damped by so much."""
+        return self._reduced(self._eliminate(damping))
+
+    def _reduced(self, eliminated: list[Eliminated]) -> Reduced:
+        cost, matrix, slope = self.normal
+        diagonal, matrix, slope = np.diag(matrix).copy(), matrix.copy(), slope.copy()
+        alone = np.zeros(())
         if eliminated:
             taken = jax.device_get([e[:3] for e in eliminated])
-            less_matrix, less_slope, gain = (_float_sum(part) for part in zip(*taken, strict=True))
+            less_matrix, less_slope, alone = (_float_sum(p) for p in zip(*taken, strict=True))
             matrix -= less_matrix[np.ix_(self._order, self._order)]
             slope -= less_slope[self._order]
-            alone = float(gain)
-        matrix[held], matrix[:, held], slope[held] = 0, 0, 0
-        matrix[held, held] = 1
-        try:
-            delta = linalg.cho_solve(linalg.cho_factor(matrix), slope)
-        except linalg.LinAlgError:
-            # Rounding has made the matrix indefinite; the caller will raise the damping.
-            return slope / np.maximum(diagonal, ridge) * min(1.0, 1 / damping), np.inf
-        # (M + μD) δ = b, so that 2 δᵀb − δᵀM δ = δᵀb + μ δᵀD δ.
-        damped = damping * float(np.where(held, 0, diagonal) @ delta**2)
-        return delta, float(delta @ slope) + damped + alone
+        return Reduced(cost, diagonal, matrix, slope, alone)
 
     def _tried(
         self, pattern: Pattern, delta: np.ndarray, inverses: list[Array]
@@ -241,6 +250,24 @@ class Equations:
             return self.lam, total
         counts = self._images.counts
         return np.concatenate([part[:k] for part, k in zip(lam, counts, strict=True)]), total
+
+
+def solve_damped(equations: Reduced, held: np.ndarray, damping: float) -> tuple[np.ndarray, float]:
+    """Step of the atoms, some parameters held, and the decrease of E that it promises with λ's."""
+    _, diagonal, matrix, slope, alone = equations
+    matrix, slope = matrix.copy(), slope.copy()
+    ridge = 1e-12 * diagonal.max(initial=0) + np.finfo(np.float64).tiny
+    matrix[np.diag_indices_from(matrix)] += damping * diagonal + ridge
+    matrix[held], matrix[:, held], slope[held] = 0, 0, 0
+    matrix[held, held] = 1
+    try:
+        delta = linalg.cho_solve(linalg.cho_factor(matrix), slope)
+    except linalg.LinAlgError:
+        # Rounding has made the matrix indefinite; the caller will raise the damping.
+        return slope / np.maximum(diagonal, ridge) * min(1.0, 1 / damping), np.inf
+    # (M + μD) δ = b, so that 2 δᵀb − δᵀM δ = δᵀb + μ δᵀD δ.
+    damped = damping * float(np.where(held, 0, diagonal) @ delta**2)
+    return delta, float(delta @ slope) + damped + float(alone)
 
 
 def _float_sum(parts: Any) -> Any:
@@ -456,7 +483,7 @@ def padded_atoms(n_atoms: int, n_images: int) -> int:
     return -(-n_atoms // step) * step
 
 
-def _held(box: Box, gamma: np.ndarray, slope: np.ndarray) -> np.ndarray:
+def held_parameters(box: Box, gamma: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """Mark parameters of atoms, coefficients included, that are held at a bound."""
     by_atom = slope.reshape(len(gamma), -1)[:, :-1]
     return np.pad(held_at_bounds(box, gamma, by_atom), ((0, 0), (0, 1))).ravel()

@@ -1,0 +1,1 @@
+"""Learning from more images than memory holds: blocks in, results of images and sums out."""

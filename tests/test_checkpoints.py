@@ -1,0 +1,139 @@
+"""Checkpoints: a run that was broken off ends where it would have ended."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from helpers import small_stacks
+
+import patternfold as pf
+from patternfold import datasets
+from patternfold.learning import journal
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
+OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 1}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with small_stacks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def images():
+    rng = np.random.default_rng(0)
+    truth = datasets.random_pattern(3, rng)
+    return datasets.random_images(truth, 100, rng, "translation", shape=(16, 16), noise=0.01)[0]
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.pattern_.coef, other.pattern_.coef)
+    np.testing.assert_array_equal(one.pattern_.gamma, other.pattern_.gamma)
+    np.testing.assert_array_equal(one.parameters_, other.parameters_)
+    np.testing.assert_array_equal(one.error_path_, other.error_path_)
+    assert one.stop_reason_ == other.stop_reason_
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("as_stack", [False, True], ids=["array", "stack"])
+def test_every_break_ends_the_same(as_stack, images, tmp_path, monkeypatch):
+    X = pf.open_stack(images) if as_stack else images[:16]
+    whole, path, put = pf.PATS(2, **OPTIONS).fit(X), tmp_path / "x.ckpt", journal.Journal.put
+    steps = [0]
+
+    def die_sometimes(self, name, record):
+        put(self, name, record)
+        steps[0] += 1
+        if steps[0] % 5 == 0:
+            with open(self.path, "ab") as file:
+                file.write(b"half a record")
+            raise Killed
+
+    monkeypatch.setattr(journal.Journal, "put", die_sometimes)
+    breaks = 0
+    while True:
+        model = pf.PATS(2, **OPTIONS)
+        try:
+            model.fit(X, checkpoint=path)
+            break
+        except Killed:
+            breaks += 1
+    assert breaks >= 2
+    same(whole, model)
+
+
+def test_nothing_is_computed_twice(images, tmp_path):
+    told = []
+    path = tmp_path / "x.ckpt"
+    pf.PATS(2, **OPTIONS).fit(images[:16], checkpoint=path)
+    size = path.stat().st_size
+    model = pf.PATS(2, callback=told.append, **OPTIONS).fit(images[:16], checkpoint=path)
+    assert path.stat().st_size == size
+    assert model.error_path_[-1] == pytest.approx(told[-1].error, rel=1e-3)
+
+
+def test_who_stops_early_can_go_on(images, tmp_path):
+    path, lines = tmp_path / "x.ckpt", []
+
+    def stop(line):
+        lines.append(line)
+        return len(lines) == 2
+
+    whole = pf.PATS(3, **OPTIONS).fit(images[:16])
+    stopped = pf.PATS(3, callback=stop, **OPTIONS).fit(images[:16], checkpoint=path)
+    assert "asked to stop" in stopped.stop_reason_
+    same(whole, pf.PATS(3, **OPTIONS).fit(images[:16], checkpoint=path))
+
+
+def test_other_runs_are_refused(images, tmp_path):
+    path = tmp_path / "x.ckpt"
+    pf.PATS(1, **OPTIONS).fit(images[:16], checkpoint=path)
+    with pytest.raises(journal.CheckpointError, match="n_atoms was '1' and is '2'"):
+        pf.PATS(2, **OPTIONS).fit(images[:16], checkpoint=path)
+    with pytest.raises(journal.CheckpointError, match="another run: X was"):
+        pf.PATS(1, **OPTIONS).fit(images[15::-1], checkpoint=path)
+    with pytest.raises(journal.CheckpointError, match="another run: X was"):
+        pf.PATS(1, **OPTIONS).fit(pf.open_stack(images[:16]), checkpoint=path)
+    with pytest.raises(journal.CheckpointError, match="another run: sample_weight was"):
+        pf.PATS(1, **OPTIONS).fit(images[:16], None, np.arange(16), checkpoint=path)
+    path.write_bytes(b"something else")
+    with pytest.raises(journal.CheckpointError, match="is no checkpoint"):
+        pf.PATS(1, **OPTIONS).fit(images[:16], checkpoint=path)
+
+
+SCRIPT = """
+import os, signal, sys
+import numpy as np
+import jax
+import patternfold as pf
+jax.config.update("jax_disable_most_optimizations", True)  # as the tests here
+images = np.load(sys.argv[1])
+
+def die(line):
+    if line.stage == sys.argv[3] and line.n_atoms == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+options = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 1}
+model = pf.PATS(2, callback=die, **options)
+model.fit(images, checkpoint=sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+def test_kill_minus_nine(images, tmp_path):
+    images = images[:16]
+    np.save(tmp_path / "x.npy", images)
+    command = [sys.executable, "-c", SCRIPT, tmp_path / "x.npy", tmp_path / "x.ckpt", "settling"]
+    ended = subprocess.run(command, env=os.environ, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    told = []
+    model = pf.PATS(2, callback=told.append, **OPTIONS).fit(images, checkpoint=tmp_path / "x.ckpt")
+    same(pf.PATS(2, **OPTIONS).fit(images), model)

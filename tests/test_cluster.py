@@ -1,0 +1,103 @@
+"""A Dask cluster gives the same whatever its workers are, and goes on without lost ones."""
+
+import os
+import signal
+
+import dask.array
+import numpy as np
+import pytest
+import zarr
+from helpers import small_stacks
+
+import patternfold as pf
+from patternfold import datasets
+from patternfold.learning.stream import learn
+from patternfold.learning.stream.cluster import ClusterError, OnDask
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("compiled_quickly"),
+    pytest.mark.filterwarnings("ignore"),  # of sockets that Dask closes late
+]
+
+OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with small_stacks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def images():
+    rng = np.random.default_rng(0)
+    truth = datasets.random_pattern(3, rng)
+    return datasets.random_images(truth, 250, rng, "translation", shape=(16, 16), noise=0.1)[0]
+
+
+@pytest.fixture(scope="module")
+def path(images, tmp_path_factory):
+    path = tmp_path_factory.mktemp("stack") / "x.zarr"
+    zarr.create_array(path, data=images.astype(np.float32), chunks=(32, 16, 16))
+    return path
+
+
+def cluster(workers):
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True
+    )
+
+
+def fitted(X):
+    return pf.PATS(2, **OPTIONS).fit(X)
+
+
+def fitted_while_a_worker_is_killed(path, client):
+    """Kill one of the workers in the middle of a pass over all images."""
+    killed = []
+
+    def kill(line):
+        if line.stage.startswith("pass 2") and not killed:
+            killed.append(client.run(os.getpid, nanny=False))
+            os.kill(next(iter(killed[0].values())), signal.SIGKILL)
+
+    model = pf.PATS(2, callback=kill, **OPTIONS).fit(path)
+    assert killed
+    return model
+
+
+@pytest.mark.parametrize(
+    "counts", [(1, 2), pytest.param((1, 2, 4), marks=pytest.mark.exhaustive)], ids=str
+)
+def test_any_number_of_workers_gives_the_same(counts, path, images, monkeypatch):
+    monkeypatch.setattr(learn, "TOLD_EVERY", 0.0)
+    found = []
+    for workers in counts:
+        with cluster(workers) as running, distributed.Client(running) as client:
+            found.append(fitted(path))
+            if workers == 2:
+                array = dask.array.from_array(images.astype(np.float32), chunks=(40, 16, 16))
+                from_dask = found[-1].transform(array)
+                found.append(fitted_while_a_worker_is_killed(path, client))
+    here = fitted(path)
+    for model in found:
+        np.testing.assert_array_equal(model.pattern_.coef, found[0].pattern_.coef)
+        np.testing.assert_array_equal(model.pattern_.gamma, found[0].pattern_.gamma)
+        np.testing.assert_array_equal(model.parameters_, found[0].parameters_)
+    assert here.error_path_[-1] == pytest.approx(found[0].error_path_[-1], rel=1e-4)
+    np.testing.assert_allclose(from_dask, found[1].transform(images), atol=2e-3)
+
+
+def test_a_scheduler_that_is_gone(path):
+    running = cluster(1)
+    client = distributed.Client(running)
+    stack, place = pf.open_stack(path), OnDask(client)
+    blocks = place.run(np.mean, stack, stack.spans())
+    next(blocks)
+    client.close()
+    running.close()
+    with pytest.raises(ClusterError, match="is gone after 1 of 8 blocks"):
+        list(blocks)

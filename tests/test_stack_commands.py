@@ -1,0 +1,121 @@
+"""Commands on stacks, and classifiers that learn from them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import zarr
+from helpers import small_stacks
+
+import patternfold as pf
+from patternfold import datasets
+from patternfold.cli import main
+from patternfold.estimators import stack_classes
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
+QUICK = ["--atoms", "1", "--transformation", "translation", "--no-gain", "--quiet"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with small_stacks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def images():
+    rng = np.random.default_rng(0)
+    truth = datasets.random_pattern(2, rng)
+    found, _ = datasets.random_images(truth, 80, rng, "translation", shape=(16, 16))
+    return np.clip(100 * found + 120, 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def folder(images, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stack")
+    zarr.create_array(folder / "x.zarr", data=images, chunks=(16, 16, 16))
+    np.save(folder / "x.npy", images)
+    assert main(["learn", str(folder / "x.zarr"), "-o", str(folder / "x.ptm"), *QUICK]) == 0
+    return folder
+
+
+def test_learn_and_stream(folder, images, capsys):
+    model = pf.load(folder / "x.ptm")
+    assert len(model.parameters_) == len(images)
+    poses = folder / "poses.csv"
+    command = ["stream", str(folder / "x.ptm"), str(folder / "x.npy"), "-o", str(poses)]
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["images"] == len(images)
+    with open(poses, newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = np.array([[float(row["tx"]), float(row["ty"])] for row in rows])
+    np.testing.assert_allclose(found, model.transform(images), atol=1e-5)
+    assert main([*command, "--quiet"]) == 1, "nothing is overwritten unasked"
+    assert "--force" in capsys.readouterr().err
+    poses.write_bytes(b"".join(poses.read_bytes().splitlines(True)[:40]))
+    assert main([*command, "--resume", "--quiet"]) == 0
+    assert len(poses.read_text().splitlines()) == len(images) + 1
+    aligned = ["-o", str(folder / "aligned.npy"), "--what", "aligned", "--quiet"]
+    assert main([*command[:3], *aligned]) == 0
+    assert np.load(folder / "aligned.npy").shape == images.shape
+    assert main([*command[:3], "-o", str(folder / "c.csv"), "--what", "classes"]) == 1
+    assert "no classifier" in capsys.readouterr().err
+
+
+def test_checkpoints_of_commands(folder, images, tmp_path, capsys):
+    kept = tmp_path / "run.ckpt"
+    kept.write_bytes(b"")
+    command = ["learn", str(folder / "x.npy"), "--stream", "-o", str(tmp_path / "y.ptm"), *QUICK]
+    command += ["--checkpoint", str(kept)]
+    assert main(command) == 1
+    assert "--resume" in capsys.readouterr().err
+    pf.PATS(1).fit(images[:8], checkpoint=kept)
+    assert main([*command, "--resume"]) == 1
+    assert "belongs to another run" in capsys.readouterr().err
+    assert main([*command, "--force"]) == 0
+    assert not kept.exists(), "the model is written: nobody needs it any more"
+    one, other = pf.load(tmp_path / "y.ptm"), pf.load(folder / "x.ptm")
+    np.testing.assert_allclose(one.parameters_, other.parameters_, atol=1e-4)
+    assert main([*command[:-2], "--resume", "--force"]) == 1
+    assert "--checkpoint FILE" in capsys.readouterr().err
+
+
+def test_clusters_of_commands(folder, tmp_path, capsys):
+    command = ["learn", str(folder / "x.npy"), "-o", str(tmp_path / "z.ptm"), *QUICK]
+    assert main([*command, "--workers", "2"]) == 1
+    assert "for stacks" in capsys.readouterr().err
+    assert main([*command, "--stream", "--workers", "0"]) == 1
+    assert "at least 1" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def classes():
+    rng = np.random.default_rng(1)
+    parts = [
+        datasets.random_images(datasets.random_pattern(2, rng), 40, rng, "translation",
+                               shape=(16, 16))[0]
+        for _ in range(2)
+    ]  # fmt: skip
+    order = rng.permutation(80)
+    return np.concatenate(parts)[order], np.repeat(["a", "b"], 40)[order]
+
+
+def test_classifiers_learn_from_stacks(classes, monkeypatch):
+    images, labels = classes
+    monkeypatch.setattr(stack_classes, "JOINTLY", 30)
+    stack, options = pf.open_stack(images), {"transformation": "translation", "random_state": 0}
+    views = pf.AlignedViewsClassifier(1, **options).fit(stack, labels)
+    assert (views.predict(stack) == labels).mean() > 0.95
+    np.testing.assert_array_equal(views.predict(stack), views.predict(images))
+    joint = pf.JPATS(1, n_joint=0, n_tuning=0, **options).fit(stack, labels)
+    assert joint.cross_parameters_.shape == (80, 2, 2)
+    assert (joint.predict(stack) == labels).mean() > 0.9
+
+
+def test_parts_are_spread_over_classes():
+    labels = np.repeat([0, 1, 2], [600, 300, 10])
+    chosen = stack_classes.spread_over_classes(labels, 91)
+    np.testing.assert_array_equal(np.bincount(labels[chosen]), [60, 30, 1])
+    assert np.ptp(chosen[labels[chosen] == 0]) == 599

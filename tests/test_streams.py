@@ -1,0 +1,167 @@
+"""Learning and projecting out of core: what arrays in memory give, from blocks."""
+
+import errno
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from helpers import small_stacks
+
+import patternfold as pf
+from patternfold import datasets
+from patternfold.files import sinks
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
+OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with small_stacks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def images():
+    rng = np.random.default_rng(0)
+    truth = datasets.random_pattern(3, rng)
+    found, _ = datasets.random_images(truth, 110, rng, "translation", shape=(16, 16), noise=0.001)
+    return np.clip(found / np.abs(found).max() * 100 + 120, 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def stack(images, tmp_path_factory):
+    path = tmp_path_factory.mktemp("stack") / "x.zarr"
+    zarr.create_array(path, data=images, chunks=(32, 16, 16))
+    return pf.open_stack(path)
+
+
+@pytest.fixture(scope="module")
+def in_memory(images):
+    return pf.PATS(3, offset=True, **OPTIONS).fit(images)
+
+
+@pytest.fixture(scope="module")
+def out_of_core(stack):
+    return pf.PATS(3, offset=True, **OPTIONS).fit(stack)
+
+
+def test_out_of_core_is_as_good_as_in_memory(in_memory, out_of_core, images):
+    assert len(out_of_core.parameters_) == len(out_of_core.offset_) == len(images)
+    assert out_of_core.error_path_[-1] == pytest.approx(in_memory.error_path_[-1], rel=0.01)
+    # The learned error is that of the model, and of all images, not of the part seen first.
+    assert 1 - out_of_core.score(images) == pytest.approx(out_of_core.error_path_[-1], rel=0.01)
+    assert out_of_core.error_path_[-1] < 0.5
+
+
+def test_blocks_give_what_arrays_give(in_memory, images, stack):
+    in_array, in_stack = in_memory.project(images), in_memory.project(stack)
+    for name in ("parameters", "distances", "status", "offset"):
+        one, other = getattr(in_stack, name), getattr(in_array, name)
+        if name == "status":
+            assert (one == other).mean() > 0.98
+        else:  # to rounding: chunks differ
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(in_memory.align(stack), in_memory.align(images), atol=0.05)
+    assert in_array.parameters.std() > 0.05
+
+
+def test_masks_and_weights(in_memory, images):
+    masks = np.ones(images.shape, bool)
+    masks[:, :3] = False
+    spoiled = np.where(masks, images, 0)
+    weights = np.arange(len(images)) % 2
+    model = pf.PATS(2, offset=True, **OPTIONS)
+    model.fit(pf.open_stack(spoiled), sample_weight=weights, sample_mask=masks[0])
+    one = model.transform(pf.open_stack(spoiled), sample_mask=masks)
+    np.testing.assert_allclose(one, model.transform(spoiled, sample_mask=masks), atol=1e-4)
+    assert np.abs(model.transform(spoiled) - one).max() > 1e-3
+    # Spoiled pixels and images without weight took no part.
+    best = in_memory.score(images[1::2], sample_mask=masks[0])
+    assert model.score(images[1::2], sample_mask=masks[0]) > best - 0.15
+
+
+def test_an_image_by_its_index_is_the_anchor(stack):
+    model = pf.PATS(2, reference=71, offset=True, **OPTIONS).fit(stack)
+    assert np.abs(model.parameters_[71]).max() < 0.05
+    assert np.abs(model.parameters_).max() > 0.1
+
+
+def test_warm_start_goes_on_with_more_images(in_memory, stack, images):
+    model = pf.PATS(2, offset=True, warm_start=True, **OPTIONS).fit(images[:50])
+    first = model.error_path_.copy()
+    model.set_params(n_atoms=3).fit(stack)
+    assert model.pattern_.n_atoms == 3
+    np.testing.assert_array_equal(model.error_path_[:2], first)
+    assert model.error_path_[-1] == pytest.approx(in_memory.error_path_[-1], rel=0.03)
+
+
+def test_wrong_sizes_are_refused(in_memory, stack):
+    with pytest.raises(ValueError, match=r"fitted on images of shape \(16, 16\)"):
+        in_memory.transform(pf.open_stack(np.zeros((3, 8, 16))))
+    with pytest.raises(ValueError, match=r"x\.zarr"):
+        pf.PATS(2, image_shape=(8, 32)).fit(stack)
+
+
+# Results in files
+
+
+@pytest.mark.parametrize("ending", [".npy", ".zarr", ".csv", ".parquet"])
+def test_results_are_read_by_others(ending, in_memory, images, stack, tmp_path):
+    path, told = tmp_path / f"poses{ending}", []
+    done = pf.stream(in_memory, stack, path, callback=lambda *line: told.append(line))
+    assert done == len(images)
+    assert [line[0] for line in told] == [32, 64, 96, 110]
+    names = list(in_memory.get_feature_names_out())
+    if ending == ".npy":
+        found = np.load(path)
+    elif ending == ".zarr":
+        found = zarr.open_group(path, mode="r")["transform"][:]
+    else:
+        table = pd.read_csv(path) if ending == ".csv" else pd.read_parquet(path)
+        found = table[names].to_numpy()
+    np.testing.assert_allclose(found, in_memory.transform(images), atol=1e-5)
+
+
+def test_projections_and_images_in_files(in_memory, images, stack, tmp_path):
+    pf.stream(in_memory, stack, tmp_path / "x.csv", "project")
+    table = pd.read_csv(tmp_path / "x.csv")
+    assert list(table) == ["tx", "ty", "distance", "status", "gain", "offset"] or "tx" in table
+    np.testing.assert_allclose(table["distance"], in_memory.distances(images), rtol=1e-5)
+    pf.stream(in_memory, stack, tmp_path / "x.npy", "align")
+    np.testing.assert_allclose(np.load(tmp_path / "x.npy"), in_memory.align(images), atol=0.05)
+    for path, method in (("y.csv", "align"), ("y.npy", "project"), ("y.txt", "transform")):
+        with pytest.raises(ValueError, match=path):
+            pf.stream(in_memory, stack, tmp_path / path, method)
+    with pytest.raises(ValueError, match="method='predict' is not known"):
+        pf.stream(in_memory, stack, tmp_path / "z.csv", "predict")
+
+
+@pytest.mark.parametrize("ending", [".npy", ".zarr", ".csv", ".parquet"])
+def test_a_full_disk_keeps_what_was_written(ending, in_memory, stack, tmp_path, monkeypatch):
+    path, kind = tmp_path / f"x{ending}", sinks.SINKS[ending]
+    whole = kind.write
+
+    def write(self, columns):
+        if self.rows >= 64:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        whole(self, columns)
+
+    monkeypatch.setattr(kind, "write", write)
+    with pytest.raises(OSError, match=r"first 64 of 110 images\. Make room"):
+        pf.stream(in_memory, stack, path)
+    monkeypatch.setattr(kind, "write", whole)
+    if ending == ".parquet":
+        assert len(pd.read_parquet(path)) == 64
+        return
+    told = []
+    pf.stream(in_memory, stack, path, resume=True, callback=lambda *line: told.append(line[0]))
+    assert told == [96, 110], "only what was missing is done"
+    pf.stream(in_memory, stack, tmp_path / f"y{ending}")
+    if ending == ".zarr":
+        found = [zarr.open_group(tmp_path / f"{n}.zarr", mode="r")["transform"][:] for n in "xy"]
+        np.testing.assert_array_equal(*found)
+    else:
+        assert path.read_bytes() == (tmp_path / f"y{ending}").read_bytes()
