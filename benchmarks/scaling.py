@@ -17,6 +17,7 @@ import os
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +46,9 @@ SIMILAR = 1.01
 
 def write_stack(path: Path, n: int, n_atoms: int = 16) -> None:
     """Draw images of one pattern with noise and write them as bytes."""
-    import zarr
-
     rng = np.random.default_rng(0)
     pattern = random_pattern(n_atoms, rng)
-    array = zarr.create_array(
-        path, shape=(n, *SHAPE), chunks=(min(n, STORED), *SHAPE), dtype=np.uint8
-    )
+    array = open_array(path, n)
     noise = NOISE * rng.standard_normal((DRAWN, *SHAPE), np.float32)
     scale = None
     for begin in range(0, n, DRAWN):
@@ -61,6 +58,21 @@ def write_stack(path: Path, n: int, n_atoms: int = 16) -> None:
         scale = scale or 100 / float(np.abs(images).max())
         found = np.clip(scale * images[:count] + 128, 0, 255).astype(np.uint8)
         array[begin : begin + count] = found
+
+
+def open_array(path: Path, n: int) -> Any:
+    """A new file of bytes."""
+    if path.suffix == ".npy":
+        return np.lib.format.open_memmap(path, "w+", np.uint8, (n, *SHAPE))
+    import zarr
+
+    chunks = (min(n, STORED), *SHAPE)
+    return zarr.create_array(path, shape=(n, *SHAPE), chunks=chunks, dtype=np.uint8)
+
+
+def ending() -> str:
+    """Of the stacks: zarr where it is installed."""
+    return ".zarr" if find_spec("zarr") else ".npy"
 
 
 def learned(path: Path, n_atoms: int) -> Any:
@@ -73,7 +85,7 @@ def stack(n: int | None, folder: Path) -> None:
     """Learn from a stack and write the poses of all its images."""
     n = n or (10**6 if on_gpu() else 10**5)
     n_atoms = 20 if on_gpu() else 8
-    small, path = folder / "small.zarr", folder / f"{n}.zarr"
+    small, path = folder / f"small{ending()}", folder / f"{n}{ending()}"
     first = call_time(lambda: pf.stream(learned(small, n_atoms), small, folder / "small.npy"))
     row(f"the same with {SMALL:,} images, code compiled", f"{first:.1f} s")
     before, began = peak(), time.perf_counter()
@@ -109,7 +121,8 @@ def stack(n: int | None, folder: Path) -> None:
 def draw(n: int | None, folder: Path) -> None:
     """Write the stacks, in a process whose memory does not count."""
     n = n or (10**6 if on_gpu() else 10**5)
-    for path, count in ((folder / "small.zarr", min(n, SMALL)), (folder / f"{n}.zarr", n)):
+    for name, count in (("small", min(n, SMALL)), (str(n), n)):
+        path = folder / f"{name}{ending()}"
         if not path.exists():
             seconds = call_time(lambda path=path, count=count: write_stack(path, count))
             row(f"drawing and writing {count:,} images", f"{seconds:.1f} s")
@@ -166,7 +179,7 @@ def workers(n: int | None, folder: Path) -> None:
     import distributed
 
     n = n or 16_384
-    path = folder / f"{n}.zarr"
+    path = folder / f"workers{ending()}"
     write_stack(path, n, 8)
     model = pf.PATS(4, transformation="similarity", offset=True, n_starts=1, n_exchanges=0)
     model.fit(np.asarray(pf.open_stack(path).images(0, 256)))

@@ -54,6 +54,7 @@ def test_batches_are_as_good_as_all_at_once(images, in_batches):
     assert len(in_batches.parameters_) == 40
 
 
+@pytest.mark.exhaustive
 def test_a_pattern_that_changes_is_followed(truth, in_batches):
     other = truth.replace(truth.coef * 0.6, truth.gamma + np.array([0, 0.05, 0, 0, 0]))
     model, late = in_batches, draw(other, 160, 1)

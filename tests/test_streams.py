@@ -68,6 +68,7 @@ def test_blocks_give_what_arrays_give(in_memory, images, stack):
     assert in_array.parameters.std() > 0.05
 
 
+@pytest.mark.exhaustive
 def test_masks_and_weights(in_memory, images):
     masks = np.ones(images.shape, bool)
     masks[:, :3] = False
@@ -83,12 +84,14 @@ def test_masks_and_weights(in_memory, images):
     assert model.score(images[1::2], sample_mask=masks[0]) > best - 0.15
 
 
+@pytest.mark.exhaustive
 def test_an_image_by_its_index_is_the_anchor(stack):
     model = pf.PATS(2, reference=71, offset=True, **OPTIONS).fit(stack)
     assert np.abs(model.parameters_[71]).max() < 0.05
     assert np.abs(model.parameters_).max() > 0.1
 
 
+@pytest.mark.exhaustive
 def test_warm_start_goes_on_with_more_images(in_memory, stack, images):
     model = pf.PATS(2, offset=True, warm_start=True, **OPTIONS).fit(images[:50])
     first = model.error_path_.copy()
