@@ -38,8 +38,10 @@ def pose_columns(full: FullSize, poses: Any) -> dict[str, np.ndarray]:
         "gain": poses.gain,
         "offset": poses.offset,
         "confidence": confidence_of(poses),
+        **({} if poses.n_modes is None else {"n_modes": poses.n_modes}),
         **({"second_angle_deg": _second_angles(full, poses.second)} if family.is_affine else {}),
         **dict(zip(family.parameters.names, poses.parameters.T, strict=True)),
+        **_std_columns(poses),
     }
 
 
@@ -53,6 +55,12 @@ def pose_table(files: Sequence[str], sources: Sequence[str], columns: dict[str, 
         cells = ["" if np.isnan(number) else f"{number + 0.0:.10g}" for number in numbers]
         writer.writerow([file, source, *cells])
     return text.getvalue()
+
+
+def _std_columns(poses: Any) -> dict[str, np.ndarray]:
+    if poses.std is None:
+        return {}
+    return {f"std_{name}": std for name, std in zip(poses.names, poses.std.T, strict=True)}
 
 
 def _shift_columns(shifts: np.ndarray) -> dict[str, np.ndarray]:

@@ -339,12 +339,16 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
 
     @in_blocks
     def project(
-        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+        self,
+        X: Any,
+        effort: str | Effort = "quick",
+        sample_mask: Any = None,
+        uncertainty: bool = False,
     ) -> Projection:
         """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
         check_is_fitted(self)
         pixels = pixels_to_project(self, X, sample_mask)
-        return fitted_manifolds(self).project(pixels.rows, effort, pixels.counted)
+        return fitted_manifolds(self).project(pixels.rows, effort, pixels.counted, uncertainty)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `patternfold.load` reads."""

@@ -321,16 +321,22 @@ class PATS(PartialFitMixin, TransformerMixin, ImageEstimator):
 
     @in_blocks
     def project(
-        self, X: Any, effort: str | Effort = "normal", sample_mask: Any = None
+        self,
+        X: Any,
+        effort: str | Effort = "normal",
+        sample_mask: Any = None,
+        uncertainty: bool = False,
     ) -> Projection:
         """Project images on the manifold: λ, distances and how each search ended.
 
-        ``effort`` and ``sample_mask`` are those of `patternfold.project`.
+        The options are those of `patternfold.project`.
         """
         check_is_fitted(self)
-        return self._project(pixels_to_project(self, X, sample_mask), effort)
+        return self._project(pixels_to_project(self, X, sample_mask), effort, uncertainty)
 
-    def _project(self, pixels: Pixels, effort: str | Effort = "normal") -> Projection:
+    def _project(
+        self, pixels: Pixels, effort: str | Effort = "normal", uncertainty: bool = False
+    ) -> Projection:
         return project(
             self.pattern_,
             pixels.rows,
@@ -342,6 +348,7 @@ class PATS(PartialFitMixin, TransformerMixin, ImageEstimator):
             sample_mask=pixels.counted,
             loss=self.loss_,
             prior=self.prior_,
+            uncertainty=uncertainty,
         )
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -417,11 +424,13 @@ class PATS(PartialFitMixin, TransformerMixin, ImageEstimator):
         sample_mask: Any = None,
         *,
         names: Sequence[str] | None = None,
+        uncertainty: bool = False,
     ) -> Evidence:
         """Project images and return what `remarks` looks at: errors, baseline, spread, misfits."""
         check_is_fitted(self)
         pixels = pixels_of(self, X, sample_mask, reset=False)
-        return Evidence(self, pixels.rows, self._project(pixels, effort), pixels.counted, names)
+        found = self._project(pixels, effort, uncertainty)
+        return Evidence(self, pixels.rows, found, pixels.counted, names)
 
     def remarks(
         self, X: Any = None, *, names: Sequence[str] | None = None, sample_mask: Any = None

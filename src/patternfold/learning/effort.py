@@ -37,6 +37,10 @@ class Effort:
         Most rivals that go on to all pixels.
     finalist_ratio : float
         A finalist costs at most so many times the best rival.
+    finalist_share : float
+        What a finalist may cost besides, as a share of the image's energy: more than 0 where all
+        poses are asked for that fit as well as the best one, which a perfect fit leaves far behind
+        before they have come to their ends.
     max_iter : int
         Most steps on all pixels.
     newton_after : int
@@ -59,10 +63,27 @@ class Effort:
     middle_steps: int = 4
     n_finalists: int = 2
     finalist_ratio: float = 1.1
+    finalist_share: float = 0.0
     max_iter: int = 4
     newton_after: int = 4
     misfit: float = 0.03
     again: Effort | None = None
+
+    def for_all_poses(self) -> Effort:
+        """Return the effort that also finds other poses which fit as well, and ends at minima."""
+        steps = {} if self.newton else {"max_iter": 8, "newton_after": 8}
+        return replace(
+            self,
+            **steps,
+            n_candidates=max(self.n_candidates, 24),
+            n_rivals=max(self.n_rivals, 12),
+            rival_ratio=max(self.rival_ratio, 2.0),
+            rival_share=max(self.rival_share, 0.04),
+            n_finalists=max(self.n_finalists, 8),
+            finalist_ratio=max(self.finalist_ratio, 1.2),
+            finalist_share=max(self.finalist_share, 0.01),
+            again=None if self.again is None else self.again.for_all_poses(),
+        )
 
     @property
     def newton(self) -> bool:

@@ -51,7 +51,11 @@ class FittedManifolds:
     priors: Sequence[Prior] | None = None
 
     def project(
-        self, images: Any, effort: str | Effort, sample_mask: np.ndarray | None = None
+        self,
+        images: Any,
+        effort: str | Effort,
+        sample_mask: np.ndarray | None = None,
+        uncertainty: bool = False,
     ) -> Projection:
         """Project images on every manifold: arrays of shape (N, M, ...)."""
         return project(
@@ -65,6 +69,7 @@ class FittedManifolds:
             sample_mask=sample_mask,
             loss=self.loss,
             prior=self.priors,
+            uncertainty=uncertainty,
         )
 
 

@@ -155,6 +155,15 @@ class Box:
         inside = (values >= self.lower - slack) & (values <= self.upper + slack)
         return np.asarray((inside | np.asarray(self.periodic)).all(axis=-1))
 
+    def at_bounds(self, values: Any, tolerance: float = 1e-5) -> Any:
+        """Mark parameters on a bound, up to ``tolerance`` of the width; periodic ones never are."""
+        xp, values = _namespace(values)
+        edge = tolerance * self.width
+        low, high, periodic = self._arrays(
+            values, self.lower + edge, self.upper - edge, self.periodic
+        )
+        return ((values <= low) | (values >= high)) & ~xp.asarray(periodic)
+
     def require_inside(self, values: np.ndarray, argument: str) -> None:
         """Raise an error that names the parameter farthest outside in the first such row."""
         values = np.atleast_2d(values)

@@ -31,7 +31,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     model = file.model
     found = read_new_images(file, options.source, options.skip_unreadable, console)
-    evidence = model.examine(found.images, options.effort, found.mask, names=found.names)
+    evidence = model.examine(
+        found.images, options.effort, found.mask, names=found.names, uncertainty=True
+    )
     poses = evidence.found
     aligned = Aligned.of(
         found,

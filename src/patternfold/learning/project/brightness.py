@@ -16,7 +16,7 @@ def in_range(
 ) -> tuple[Found, np.ndarray]:
     """Find λ in the unit of the patterns; return what was found, and distances in the user's unit.
 
-    So are gains, offsets and the squared distance of the second best. ``find`` takes images in the
+    So are gains, offsets and the squared distances of other poses. ``find`` takes images in the
     unit of the patterns, and which ones they are.
     """
     exponents = np.full((len(rows), 1), amplitude.exponent)
@@ -33,7 +33,7 @@ def in_range(
         lit = found._replace(
             gain=np.ldexp(found.gain, exponents - amplitude.exponent),
             offset=np.ldexp(found.offset, exponents),
-            second_square=np.ldexp(found.second_square, 2 * exponents),
+            mode_squares=np.ldexp(found.mode_squares, 2 * exponents[:, :, None]),
         )
     _require_finite(distances, rows.dtype)
     return lit, distances

@@ -187,7 +187,7 @@ def _again(
         start, own = found.lam[misfit, m : m + 1], stacked([terms[m]])
         how = (effort.again, start, True)
         again = _locate_once(part, [pattern], transformation, *how, terms=own)
-        better = again.square[:, 0] < found.square[misfit, m]
+        better = again.square[:, 0] <= found.square[misfit, m]
         for whole, new in zip(found, again, strict=True):
             whole[misfit[better], m] = new[better, 0]
     return found

@@ -17,7 +17,8 @@ from patternfold.learning.observations import Observations
 from patternfold.learning.project.brightness import in_range
 from patternfold.learning.project.expected import as_priors, expected_terms
 from patternfold.learning.project.locate import locate, locate_by_lines
-from patternfold.learning.project.search import Found
+from patternfold.learning.project.search import BLANK, EMPTY, Found
+from patternfold.learning.project.uncertainty import covariances
 from patternfold.learning.terms import Terms
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
@@ -39,6 +40,7 @@ STATUS = {
     "blank": "The image is blank, or no pixel of it counts, so that its pose says nothing.",
     "empty": "The pattern has no atoms, so that every pose is as good; the identity is given.",
     "max-iter": "The search stopped at max_iter steps; the distance may still shrink.",
+    "ambiguous": "Another pose is as good within the noise: any of modes may be the right one.",
 }
 """What each status of a projection means, in the order of the codes in search.py."""
 
@@ -67,6 +69,19 @@ class Projection:
         came upon none.
     second_distances : array of shape (N,) or (N, M)
         ‖u − U_λ(p)‖ there, infinite where there is none.
+    modes : array of shape (N, 6, d) or (N, M, 6, d)
+        The best poses that the search came upon, ``parameters`` first, NaN where there are no more.
+    mode_distances : array of shape (N, 6) or (N, M, 6)
+        ‖u − U_λ(p)‖ there, infinite where there are no more.
+    n_modes : array of int of shape (N,) or (N, M)
+        How many of them are as good as the best one within the noise: 1 where the pose is unique.
+        Only with ``uncertainty=True`` are other poses looked for.
+    covariance : array of shape (N, d, d) or (N, M, d, d), or None
+        Covariance of the parameters, with ``uncertainty=True``, taking the noise for white. NaN for
+        a parameter on a bound of the box, the others then given it; infinite variance, and NaN
+        beside it, for parameters that can change without changing the image.
+    std : array of shape (N, d) or (N, M, d), or None
+        Standard deviation of each parameter, the root of that variance.
     """
 
     parameters: np.ndarray
@@ -77,6 +92,17 @@ class Projection:
     offset: np.ndarray
     second: np.ndarray
     second_distances: np.ndarray
+    modes: Any = None  # arrays, or None where nobody asked
+    mode_distances: Any = None
+    n_modes: Any = None
+    covariance: Any = None
+
+    @property
+    def std(self) -> Any:
+        """Standard deviation of each parameter, None where nobody asked."""
+        if self.covariance is None:
+            return None
+        return np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
     def __repr__(self) -> str:
         """Summarise the outcome."""
@@ -101,6 +127,7 @@ def project(
     sample_mask: Any = None,
     loss: str | AbstractLoss = "squared",
     prior: Any = None,
+    uncertainty: bool = False,
 ) -> Projection:
     """Find the point of the manifold M(p) that is nearest to each image.
 
@@ -145,6 +172,9 @@ def project(
         Gaussian on shifts, one on the logarithm of scales, von Mises on angles. What λ costs under
         it is added to the squared distance, in units of the variance of a pixel's noise. With a
         list of patterns it may be a list, too.
+    uncertainty : bool
+        Also tell the covariance of λ, and look for all poses that are as good as the best one.
+        Takes about twice as long.
 
     Returns
     -------
@@ -163,7 +193,7 @@ def project(
     family = as_transformation(transformation)
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
-    how = _effort(effort, n_candidates, max_iter, start is None)
+    how = _effort(effort, n_candidates, max_iter, start is None, uncertainty)
     patterns = [pattern] if isinstance(pattern, Pattern) else list(pattern)
     if not patterns or not all(isinstance(p, Pattern) for p in patterns):
         raise TypeError(f"pattern must be a Pattern or a list of them; got {pattern!r}.")
@@ -180,20 +210,35 @@ def project(
     mask = None if sample_mask is None else as_mask(sample_mask, rows.shape)
     lighting = Lighting(bool(gain), bool(offset))
 
-    def find(images: np.ndarray, some: Any) -> Found:
+    def observed(images: np.ndarray, some: Any) -> Observations:
         own = None if mask is None else mask[some]
-        observations = Observations.of("images", images, Grid(*shape), own, lighting)
+        return Observations.of("images", images, Grid(*shape), own, lighting)
+
+    used: list[list[Terms | None] | None] = []
+
+    def find(images: np.ndarray, some: Any) -> Found:
         start = None if starts is None else starts[some]
-        terms = expected_terms(observations, lowered, family, loss, priors, how)
-        return _find(observations, lowered, family, method, how, start, bool(n_candidates), terms)
+        here = observed(images, some)
+        terms = expected_terms(here, lowered, family, loss, priors, how)
+        used.append(terms)
+        return _find(here, lowered, family, method, how, start, bool(n_candidates), terms)
 
     with precision(dtype):
         found, distances = in_range(find, rows, amplitude)
-    seconds = np.sqrt(found.second_square)
+        spread = None
+        if uncertainty:
+            here = observed(amplitude.lowered(rows), slice(None))
+            told = ~np.isin(found.status, (BLANK, EMPTY))
+            spread = covariances(here, lowered, family, found.lam, told, used[0])
+            spread = spread.astype(rows.dtype)
+    modes = np.sqrt(found.mode_squares)
     parts = (found.lam, distances, _WORDS[found.status])
-    more = (found.gain, found.offset, found.second, seconds)
+    more = (found.gain, found.offset, found.modes[:, :, 1], modes[:, :, 1])
+    more = (*more, found.modes, modes, found.n_modes, spread)
     if isinstance(pattern, Pattern):
-        parts, more = ([part[:, 0] for part in some] for some in (parts, more))
+        parts, more = (
+            [None if part is None else part[:, 0] for part in some] for some in (parts, more)
+        )
     return Projection(*parts, family.parameters.names, *more)
 
 
@@ -228,10 +273,14 @@ def _find(
 
 
 def _effort(
-    effort: str | Effort, n_candidates: int | None, max_iter: int | None, globally: bool
+    effort: str | Effort,
+    n_candidates: int | None,
+    max_iter: int | None,
+    globally: bool,
+    all_poses: bool,
 ) -> Effort:
     """Return the effort asked for, with some of it replaced."""
-    how = as_effort(effort)
+    how = as_effort(effort).for_all_poses() if all_poses else as_effort(effort)
     for name, value, least in (
         ("n_candidates", n_candidates, int(globally)),
         ("max_iter", max_iter, 1),

@@ -15,6 +15,7 @@ from patternfold.learning.distance import Distance
 from patternfold.learning.effort import Effort
 from patternfold.learning.observations import Chunk
 from patternfold.learning.project.bank import Bank, choose_candidates, pool
+from patternfold.learning.project.modes import count_modes, counted, noise_variance
 from patternfold.learning.project.refine import (
     Ends,
     Pixels,
@@ -28,14 +29,21 @@ from patternfold.model.grid import Grid
 from patternfold.numerics.compilation import compiled
 from patternfold.numerics.least_squares import solve_definite
 
-CONVERGED, BOUND, DEGENERATE, BLANK, EMPTY, UNFINISHED = range(6)
+CONVERGED, BOUND, DEGENERATE, BLANK, EMPTY, UNFINISHED, AMBIGUOUS = range(7)
 """How a search ended; `STATUS` in project.py has the words, in this order."""
 
 SAME_POSE = 0.02
 """Ends that differ by less than this share of the box in every parameter are one."""
 
+FLAT = 1e-5
+"""A direction in Λ, in units of the box, along which the metric is below this share of its size
+leaves the rendered pattern as it is."""
+
 LARGE_SIDE = 24
 """Images of so many pixels along the shorter side have a stage on every other row and column."""
+
+MODES = 6
+"""Most poses of an image that are told, the best one among them."""
 
 SCORED = {"cpu": 2**24, "gpu": 2**29, "tpu": 2**29}
 """Bytes of template scores that exist at a time."""
@@ -45,9 +53,9 @@ class Found(NamedTuple):
     """λ*, the squared distance, how the search ended, and the misfit, by image and pattern.
 
     The misfit is the share of the image's energy that is left over, white noise not counted. Gain
-    and offset are those of the image at λ*. ``second`` is the best end elsewhere, no number where
-    there is none, and ``second_square`` its squared distance. Arrays of JAX inside a stage, of
-    NumPy outside.
+    and offset are those of the image at λ*. ``modes`` are the best ends that are different poses,
+    λ* first, no number where there is none, and ``mode_squares`` their squared distances; the first
+    ``n_modes`` are as good as λ* within the noise. Arrays of JAX inside a stage, of NumPy outside.
     """
 
     lam: Float[Any, "B M d"]
@@ -56,15 +64,26 @@ class Found(NamedTuple):
     misfit: Float[Any, "B M"]
     gain: Float[Any, "B M"]
     offset: Float[Any, "B M"]
-    second: Float[Any, "B M d"]
-    second_square: Float[Any, "B M"]
+    modes: Float[Any, "B M P d"]
+    mode_squares: Float[Any, "B M P"]
+    n_modes: Int[Any, "B M"]
 
     @classmethod
     def undescribed(cls, lam: Array, square: Array, status: Array) -> Found:
         """Return ends of which no more is known."""
         none = jnp.zeros_like(square)
-        nowhere = (jnp.full_like(lam, jnp.nan), jnp.full_like(square, jnp.inf))
-        return cls(lam, square, status, none, none + 1, none, *nowhere)
+        modes = (filled_up(lam[:, :, None], jnp.nan), filled_up(square[..., None], jnp.inf))
+        single = jnp.ones(square.shape, jnp.int8)
+        return cls(lam, square, status, none, none + 1, none, *modes, single)
+
+
+def filled_up(some: Array, value: float) -> Array:
+    """Fill the third axis up to `MODES`."""
+    return (
+        jnp.full((*some.shape[:2], MODES, *some.shape[3:]), value, some.dtype)
+        .at[:, :, : some.shape[2]]
+        .set(some)
+    )
 
 
 class Scope(NamedTuple):
@@ -161,15 +180,16 @@ def _middle(
     part = replace(distance, x=distance.x[some], y=distance.y[some], terms=terms)
     own = part if rivals[0].shape[1] > 1 else single(part)
     roots = None if chunk.roots is None else chunk.roots[:, some]
-    ends = refine(
-        own, _pixels(own, chunk.images[:, some], roots), make_rows(*rivals), effort.middle_steps
-    )
+    pixels = _pixels(own, chunk.images[:, some], roots)
+    ends = refine(own, pixels, make_rows(*rivals), effort.middle_steps)
     shape = rivals[1].shape
+    share = effort.finalist_share * pixels.energies[:, None]
+    share = share if effort.finalist_share else jnp.zeros((), ends.cost.dtype)
     return _best_apart(
         distance.transformation.parameters,
         ends.lam.reshape(*shape, -1),
         ends.cost.reshape(shape),
-        (effort.finalist_ratio, jnp.zeros((), ends.cost.dtype)),
+        (effort.finalist_ratio, share),
         effort.n_finalists,
     )
 
@@ -219,16 +239,24 @@ def _best_apart(
 ) -> tuple[Float[Array, "B M R d"], Bool[Array, "B M R"]]:
     """Keep each image's best end, and others elsewhere that cost little more."""
     most = limit[0] * cost.min(axis=2) + limit[1]
+    picked, least = _apart(box, lam, cost, count)
+    return picked, jnp.isfinite(least) & (least <= most[:, :, None])
+
+
+def _apart(
+    box: Box, lam: Float[Array, "B M C d"], cost: Float[Array, "B M C"], count: int
+) -> tuple[Float[Array, "B M R d"], Float[Array, "B M R"]]:
+    """The best ends that are different poses, and their costs, infinite where there are no more."""
 
     def pick(open_cost: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         best = open_cost.argmin(axis=2)[..., None]
         least = jnp.take_along_axis(open_cost, best, axis=2)[..., 0]
         own = jnp.take_along_axis(lam, best[..., None], axis=2)
         closed = jnp.where(_same_pose(box, lam, own), jnp.inf, open_cost)
-        return closed, (own[:, :, 0], jnp.isfinite(least) & (least <= most))
+        return closed, (own[:, :, 0], least)
 
-    _, (picked, wanted) = jax.lax.scan(pick, cost, length=min(count, cost.shape[2]))
-    return jnp.moveaxis(picked, 0, 2), jnp.moveaxis(wanted, 0, 2)
+    _, (picked, least) = jax.lax.scan(pick, cost, length=min(count, cost.shape[2]))
+    return jnp.moveaxis(picked, 0, 2), jnp.moveaxis(least, 0, 2)
 
 
 def _same_pose(
@@ -267,47 +295,43 @@ def _best(
     images, roots = chunk.images[image], None if chunk.roots is None else chunk.roots[image]
     fit = distance.fit(images, roots, distance.values(lam, which), which)
     seen = distance.lighting.seen(images, roots)
-    misfit = _misfit(fit.residual, distance.lighting.energies(images, roots), grid)
-    second = _second(box, found.lam, ends.lam.reshape(*shape, -1), ends.cost.reshape(shape))
+    energies = distance.lighting.energies(images, roots)
+    misfit = _misfit(fit.residual, energies, grid)
+    modes, mode_squares = _modes(box, ends.lam.reshape(*shape, -1), ends.cost.reshape(shape))
+    noise = noise_variance(square, counted(chunk)[image], box.dim, distance.lighting)
+    n_modes = count_modes(mode_squares, noise.reshape(two), energies.reshape(two))
     return found._replace(
-        status=_status(box, best_ends, seen).reshape(two),
+        status=_status(box, best_ends, seen, n_modes.reshape(-1)).reshape(two),
         misfit=misfit.reshape(two),
         gain=fit.gain.reshape(two),
         offset=fit.offset.reshape(two),
-        second=second[0],
-        second_square=second[1],
+        modes=modes,
+        mode_squares=mode_squares,
+        n_modes=n_modes.astype(jnp.int8),
     )
 
 
-def _second(
-    box: Box,
-    best: Float[Array, "B M d"],
-    lam: Float[Array, "B M F d"],
-    cost: Float[Array, "B M F"],
-) -> tuple[Float[Array, "B M d"], Float[Array, "B M"]]:
-    """The best end that is another pose than the best of all, and its cost."""
-    elsewhere = jnp.where(_same_pose(box, lam, best[:, :, None]), jnp.inf, cost)
-    index = elsewhere.argmin(axis=2)[..., None]
-    least = jnp.take_along_axis(elsewhere, index, axis=2)[..., 0]
-    second = jnp.take_along_axis(box.put_inside(lam), index[..., None], axis=2)[:, :, 0]
-    return jnp.where(jnp.isfinite(least)[..., None], second, jnp.nan), least
+def _modes(
+    box: Box, lam: Float[Array, "B M F d"], cost: Float[Array, "B M F"]
+) -> tuple[Float[Array, "B M P d"], Float[Array, "B M P"]]:
+    """The best ends that are different poses, and their costs."""
+    picked, least = _apart(box, box.put_inside(lam), cost, MODES)
+    picked = jnp.where(jnp.isfinite(least)[..., None], picked, jnp.nan)
+    return filled_up(picked, jnp.nan), filled_up(jnp.maximum(least, 0), jnp.inf)
 
 
-def _status(box: Box, ends: Ends, seen: Bool[Array, " R"]) -> Array:
+def _status(box: Box, ends: Ends, seen: Bool[Array, " R"], n_modes: Int[Array, " R"]) -> Array:
     """Describe how each search ended; the first that applies is taken."""
     dtype = ends.lam.dtype
-    edge = 1e-5 * box.width
-    low, high, width = (
-        jnp.asarray(v, dtype)[None] for v in (box.lower + edge, box.upper - edge, box.width)
-    )
-    on_bound = ((ends.lam <= low) | (ends.lam >= high)) & ~jnp.asarray(box.periodic)[None]
+    width = jnp.asarray(box.width, dtype)[None]
     # Degenerate: some direction in Λ leaves the rendered pattern as it is.
     metric = ends.metric * width[:, :, None] * width[:, None, :]
     size = jnp.sqrt((metric**2).sum(axis=(1, 2)))
-    extra = jnp.broadcast_to((-1e-5 * size - jnp.finfo(dtype).tiny)[:, None], ends.lam.shape)
+    extra = jnp.broadcast_to((-FLAT * size - jnp.finfo(dtype).tiny)[:, None], ends.lam.shape)
     _, definite = solve_definite(metric, extra, jnp.zeros_like(ends.lam))
-    conditions = [~seen, ~definite, ~ends.done, on_bound.any(axis=1)]
-    codes = [jnp.full((), code) for code in (BLANK, DEGENERATE, UNFINISHED, BOUND)]
+    on_bound = box.at_bounds(ends.lam).any(axis=1)
+    conditions = [~seen, ~definite, n_modes > 1, ~ends.done, on_bound]
+    codes = [jnp.full((), code) for code in (BLANK, DEGENERATE, AMBIGUOUS, UNFINISHED, BOUND)]
     return jnp.select(conditions, codes, jnp.full((), CONVERGED)).astype(jnp.int8)
 
 
