@@ -59,7 +59,7 @@ def coverage(family: str, lit: bool, decibels: float, n: int, seed: int) -> tupl
 
 def main() -> int:
     """Print the table; return 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first pattern")
     options = parser.parse_args()

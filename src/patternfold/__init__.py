@@ -127,6 +127,7 @@ _MODULES = {
     "projection",
     "report",
     "solvers",
+    "symmetry",
     "testing",
     "transformations",
 }

@@ -29,6 +29,7 @@ from patternfold.estimators.pats import PATS
 from patternfold.estimators.probabilities import ProbabilityMixin
 from patternfold.estimators.stack_classes import fit_jointly
 from patternfold.estimators.streams import in_blocks
+from patternfold.estimators.symmetric import learned_symmetries
 from patternfold.files.stacks import as_stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort
@@ -44,6 +45,7 @@ from patternfold.model.losses import SQUARES, AbstractLoss
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.prior import Prior
+from patternfold.model.symmetry import Symmetry
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
@@ -145,6 +147,8 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     cv_trials_ : list
         With ``alpha="cv"``, each α and bound that was compared, and the share of the held out
         images that it misclassifies; else empty. Files of models do not hold it.
+    symmetry_ : list of Symmetry
+        That of each pattern; worked out when first asked for.
     image_shape_, transformation_, n_features_in_
         As in `PATS`.
 
@@ -349,6 +353,12 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         check_is_fitted(self)
         pixels = pixels_to_project(self, X, sample_mask)
         return fitted_manifolds(self).project(pixels.rows, effort, pixels.counted, uncertainty)
+
+    @property
+    def symmetry_(self) -> list[Symmetry]:
+        """Turns and mirrors that leave the pattern of each class as it is."""
+        check_is_fitted(self)
+        return learned_symmetries(self)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `patternfold.load` reads."""

@@ -36,6 +36,7 @@ from patternfold.estimators.options import (
 )
 from patternfold.estimators.remarks import Evidence, Remark, remarks_on
 from patternfold.estimators.streams import fit_stack, in_blocks
+from patternfold.estimators.symmetric import learned_symmetry
 from patternfold.files.stacks import as_stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import EFFORTS, Effort
@@ -56,6 +57,7 @@ from patternfold.model.matrices import matrices, require_affine
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.prior import Prior
+from patternfold.model.symmetry import Symmetry
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
@@ -166,6 +168,8 @@ class PATS(PartialFitMixin, TransformerMixin, ImageEstimator):
         The family with its bounds.
     n_features_in_ : int
         Number of pixels.
+    symmetry_ : Symmetry
+        Turns and mirrors that leave the pattern as it is; worked out when first asked for.
 
     References
     ----------
@@ -471,6 +475,12 @@ class PATS(PartialFitMixin, TransformerMixin, ImageEstimator):
         from patternfold.show.pages import report
 
         return report(self, path, X, **options)
+
+    @property
+    def symmetry_(self) -> Symmetry:
+        """Turns and mirrors that leave the pattern as it is, as far as its error allows to tell."""
+        check_is_fitted(self)
+        return learned_symmetry(self)
 
     @property
     def _n_features_out(self) -> int:

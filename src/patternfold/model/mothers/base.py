@@ -23,6 +23,9 @@ class AbstractMother(Component):
     is_radial: ClassVar[bool] = False
     """Whether φ depends on z = x² + y² alone."""
 
+    gaussian_height: ClassVar[float | None] = None
+    """a of φ = a·exp(−x² − y²), for which inner products of atoms have a closed form; else None."""
+
     @abstractmethod
     def __call__(self, x: Points, y: Points) -> Points:
         """Evaluate φ(x, y)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
@@ -12,6 +12,8 @@ from patternfold.model.mothers.base import AbstractRadialMother, Points
 
 class Gaussian(AbstractRadialMother):
     r"""Gaussian of unit norm, :math:`φ = \sqrt{2/π}\, e^{-(x^2+y^2)}`."""
+
+    gaussian_height: ClassVar[float | None] = math.sqrt(2 / math.pi)
 
     def profile(self, z: Points) -> tuple[Points, Points]:
         """Return φ and dφ/dz = −φ."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from patternfold.learning.fitted import FittedManifolds
+from patternfold.model.symmetry import Symmetry
 from patternfold.show.plotting import (
     AlignmentDisplay,
     ContactSheetDisplay,
@@ -104,6 +105,28 @@ def parameters_figure(view: FittedManifolds, parameters: np.ndarray) -> str:
             ax.spines[["top", "right", "left"]].set_visible(False)
 
     return draw((9, 1.7), fill)
+
+
+def symmetry_figure(symmetry: Symmetry) -> str:
+    """Correlation of the pattern with itself turned, and mirrored, against the angle."""
+    degrees = np.rad2deg(symmetry.angles)
+
+    def fill(figure: Any) -> None:
+        turned, mirrored = figure.subplots(1, 2, sharey=True)
+        turned.plot(degrees, symmetry.turned)
+        for k in range(1, symmetry.order):
+            turned.axvline(360 * k / symmetry.order, color=INK, lw=0.8, ls=":")
+        mirrored.plot(degrees / 2, symmetry.mirrored)
+        for k in range(symmetry.order if symmetry.mirror else 0):
+            axis = np.rad2deg(symmetry.axis) + 180 * k / symmetry.order
+            mirrored.axvline(axis % 180, color=INK, lw=0.8, ls=":")
+        turned.set(xlabel="turned by, °", ylabel="correlation", xticks=range(0, 361, 60))
+        mirrored.set(xlabel="mirrored at an axis of, °", xticks=range(0, 181, 30))
+        for ax in (turned, mirrored):
+            ax.axhline(1, color=INK, lw=0.8)
+            ax.spines[["top", "right"]].set_visible(False)
+
+    return draw((9, 2.4), fill)
 
 
 def sheet_figure(images: Any, mask: Any, names: list[str]) -> str:

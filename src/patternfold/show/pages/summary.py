@@ -115,6 +115,8 @@ def _results(model: Any, evidence: Evidence | None) -> list[tuple[str, str]]:
         results.append(("scale of ordinary residuals", f"{model.loss_.scale:.3g}"))
     if model.prior_ is not None:
         results.append(("prior", str(model.prior_)))
+    if model.pattern_.n_atoms:
+        results.append(("symmetry", model.symmetry_.name))
     return [*results, *_seen(evidence), ("learning ended", model.stop_reason_)]
 
 
@@ -151,6 +153,7 @@ def _sections(model: Any, view: FittedManifolds) -> tuple[list[Section], list[Se
             "text": "What each parameter does to the pattern, the others left at the identity.",
             "image": figures.manifold_figure(view, 0),
         },
+        *_symmetry_section(model),
     ]
     path = [
         {
@@ -166,6 +169,21 @@ def _sections(model: Any, view: FittedManifolds) -> tuple[list[Section], list[Se
         },
     ]
     return learned, path
+
+
+def _symmetry_section(model: Any) -> list[Section]:
+    if not model.pattern_.n_atoms:
+        return []
+    found = model.symmetry_
+    return [
+        {
+            "title": "Symmetry",
+            "text": "Correlation of the pattern with itself, turned and mirrored about its centre: "
+            f"{found.name}, confidence {found.confidence:.2f}. {found.asymmetry:.2%} of its energy "
+            f"is asymmetric; up to {found.tolerance:.2%} may come from noise and too few atoms.",
+            "image": figures.symmetry_figure(found),
+        }
+    ]
 
 
 def _sheet_section(evidence: Evidence) -> Section:

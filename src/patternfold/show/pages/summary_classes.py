@@ -30,6 +30,8 @@ def class_results(model: Any, view: FittedManifolds) -> list[tuple[str, str]]:
         ]
     for label, prior in zip(view.labels, view.priors or (), strict=False):
         results.append((f"prior of {label}", str(prior)))
+    if hasattr(model, "symmetry_") and all(pattern.n_atoms for pattern in view.patterns):
+        results.append(("symmetry", "; ".join(found.name for found in model.symmetry_)))
     if hasattr(model, "stop_reason_"):
         results.append(("learning ended", model.stop_reason_))
     return results
