@@ -25,6 +25,7 @@ COEF = [1.0, -0.7, 0.5]
 GAMMA = [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2], [0.5, 0.3, -0.3, 0.15, 0.3]]
 FAMILY = as_transformation("similarity").with_bounds({"s": (0.7, 1.4), "tx": (-0.3, 0.3)})
 NOISE = 0.03
+QUICK = {"n_starts": 1, "n_exchanges": 0, "tangent_refinement": False}
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_derivatives(pattern, loss, light, rng):
 
     expected = -jax.grad(cost)(near) / 2
     for model in (distance.first_order, distance.second_order):
-        found = model(images, roots, near)
+        found = jax.jit(model)(images, roots, near)
         # Reweighting leaves gain and offset a little off, and the slope with them.
         tolerance = 0.1 * np.abs(expected).max() if light else 1e-9
         np.testing.assert_allclose(found.slope, expected, atol=tolerance)
@@ -174,11 +175,11 @@ def contaminated(pattern, seen):
 
 @pytest.fixture(scope="module")
 def model(contaminated):
-    return PATS(3, transformation=FAMILY, loss="student-t", n_exchanges=0).fit(contaminated)
+    return PATS(3, transformation=FAMILY, loss="student-t", **QUICK).fit(contaminated)
 
 
 def test_strangers_hardly_count(pattern, seen, model, contaminated):
-    plain = PATS(3, transformation=FAMILY, n_exchanges=0).fit(contaminated)
+    plain = PATS(3, transformation=FAMILY, **QUICK).fit(contaminated)
     own = manifold.render(pattern, seen[2], FAMILY, SHAPE).reshape(-1, *SHAPE)
     own = own.astype(np.float32)
     errors = [

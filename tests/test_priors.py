@@ -41,6 +41,25 @@ def images(bar):
     return (rendered + NOISE * rng.standard_normal(rendered.shape)).astype(np.float32), lam
 
 
+class Prudent(pf.Similarity):
+    """A family that brings a prior along."""
+
+    def default_prior(self):
+        return {"s": (1.0, 0.1)}
+
+
+def test_families_bring_priors_along():
+    own = as_prior(None, Prudent())
+    assert own is not None
+    assert own.known() == {"s": (1.0, 0.1)}
+    named = as_prior({"s": (1.2, 0.2), "tx": (0, 0.1)}, Prudent())
+    assert named is not None
+    assert named.known() == {"s": (1.2, 0.2), "tx": (0.0, 0.1)}
+    together = Prudent() + pf.Bend()
+    assert together.prior_kinds()[:4] == FAMILY.prior_kinds()
+    assert together.default_prior() == {"s": (1.0, 0.1)}
+
+
 def test_kinds_follow_from_the_family():
     assert FAMILY.prior_kinds() == ("von-mises", "gaussian", "gaussian", "log")
     narrow = FAMILY.with_bounds({"theta": (-0.5, 0.5)})
@@ -169,3 +188,18 @@ def test_by_class(kind, images, tmp_path):
     np.testing.assert_allclose(
         again.decision_function(pictures), model.decision_function(pictures), rtol=1e-3
     )
+
+
+def test_patterns_searched_for_together(bar, images, monkeypatch):
+    """As on accelerators: every row has the loss and the prior of its pattern."""
+    other = Pattern([1.0], [[0.0, 0.1, 0.0, 0.3, 0.3]])
+    priors = [as_prior({"theta": (0.3, 0.2)}, FAMILY), as_prior({"s": (1.1, 0.1)}, FAMILY)]
+    options = {
+        "prior": [prior.with_noise(NOISE**2) for prior in priors],
+        "loss": pf.Huber(scale=NOISE),
+        "effort": "quick",
+    }
+    one_by_one = project([bar, other], images[0], FAMILY, **options)
+    monkeypatch.setattr("patternfold.learning.project.locate.ONE_BY_ONE", ())
+    together = project([bar, other], images[0], FAMILY, **options)
+    np.testing.assert_allclose(together.distances, one_by_one.distances, rtol=1e-3)

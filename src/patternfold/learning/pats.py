@@ -29,6 +29,9 @@ down and shifted lie well outside the window; leaving them out misjudges atoms a
 PROJECTIONS = ("global", "local", "line-search", "fixed")
 """How the λ_i are updated after each atom."""
 
+SCALE_ROUNDS = 2
+"""Times that everything is corrected again at a new scale of the loss."""
+
 ALWAYS_UP_TO, THEN_EVERY = 8, 3
 """Up to so many atoms λ is searched over the box, and all atoms are corrected, after every one;
 then after every third."""
@@ -224,7 +227,9 @@ def correct_at_length(problem: Problem, settings: Settings, state: State) -> Sta
     state = correct(problem, settings, state)
     # Many steps where each brings much, as towards an exact fit; few where they bring little.
     start = problem.equations(*state[:2], problem.ample, settings.projection != "fixed")
-    pattern, lam, _ = correct_all(start, max_iter=40, tol=5e-4)
+    # Under a loss outliers make up much of E, which no step lowers.
+    tol = 1e-5 if problem.reweights else 5e-4
+    pattern, lam, _ = correct_all(start, max_iter=40, tol=tol)
     if problem.anchor is not None and settings.projection != "fixed":
         pattern, lam = fix_frame(problem, pattern, lam)
     new = polished(problem, settings, pattern, lam)
@@ -247,6 +252,8 @@ def settle(problem: Problem, settings: Settings, state: State, rng: np.random.Ge
     state = recorded("located", codec, update_parameters, problem, settings, *first)
     settled = recorded("settled", codec, correct_at_length, problem, settings, state)
     problem, state = retuned(problem, settled)
+    for _ in range(SCALE_ROUNDS if problem.reweights else 0):
+        problem, state = retuned(problem, correct_at_length(problem, settings, state))
     yield state
     for _ in range(settings.n_exchanges if state.pattern.n_atoms > 1 else 0):
         new = recorded("exchange", codec, exchanged, problem, settings, state, rng)
