@@ -35,6 +35,9 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 jax.config.update("jax_compilation_cache_dir", folder)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+# Code that is optimised less compiles in half the time, and most tests run little of it.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+jax.config.update("jax_disable_most_optimizations", True)
 
 
 MAPPINGS = Path("/proc/self/maps")
@@ -77,30 +80,22 @@ def as_users_run() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def compiled_quickly() -> Iterator[None]:
-    """Optimise compiled code of a module less.
-
-    For tests that compile much and run little: compiling takes a third of the time, and the whole
-    test a quarter less. Others would take longer, since the code is up to five times as slow.
-    """
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
+def compiled_well() -> Iterator[None]:
+    """Optimise compiled code of a module in full: for tests that run it for long."""
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture
-def least_effort(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Compile little: project as while learning, whatever the effort asked for, and optimise less.
+def least_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile little: project as while learning, whatever the effort asked for.
 
     For tests of what estimators accept and return, not of how well they do: scikit-learn's checks
     come with many shapes, and all their time goes into compiling.
     """
     for name in EFFORTS:
         monkeypatch.setitem(EFFORTS, name, LEARNING)
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture

@@ -14,8 +14,6 @@ import patternfold as pf
 from patternfold import datasets
 from patternfold.estimators.gradients import oriented_gradients
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 FAMILY = "rotation-translation"
 # Few kernels to compile: the checks come with many shapes.
 LEARNER = pf.PATS(

@@ -16,7 +16,7 @@ from patternfold.learning.refit.correct import (
 from patternfold.model.atoms import evaluate, make_atoms
 from patternfold.numerics.least_squares import descend
 
-pytestmark = pytest.mark.usefixtures("x64", "compiled_quickly")
+pytestmark = pytest.mark.usefixtures("x64")
 
 
 def weighted_problem(rng, kind):

@@ -10,8 +10,6 @@ from patternfold.cli import main
 from patternfold.learning.effort import EFFORTS, as_effort
 from patternfold.learning.lighting import PLAIN
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 FAMILY = "similarity"
 QUICK = Effort(max_iter=3)
 

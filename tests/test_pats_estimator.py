@@ -14,8 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import patternfold as pf
 from patternfold import datasets
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 # Few kernels to compile: the checks come with many shapes.
 CHECKED = pf.PATS(
     n_atoms=1,

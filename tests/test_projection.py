@@ -11,8 +11,6 @@ from patternfold import datasets, manifold
 from patternfold.learning.observations import CHUNK_BYTES
 from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 SHAPE = (40, 40)
 
 

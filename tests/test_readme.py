@@ -116,7 +116,7 @@ def test_demo_draws_a_small_picture(tmp_path, capsys):
     from patternfold.cli import main
 
     folder = tmp_path / "new"
-    assert main(["demo", "--output", str(folder), "--quiet"]) == 0
+    assert main(["demo", "--output", str(folder), "--quiet", "--images", "12", "--atoms", "5"]) == 0
     assert str(folder / "five.html") in capsys.readouterr().out
     picture = folder / "five.png"
     assert picture.read_bytes().startswith(b"\x89PNG")

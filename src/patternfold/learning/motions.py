@@ -10,6 +10,7 @@ from jax import Array
 
 from patternfold.model.transformations import AbstractAffineTransformation
 from patternfold.numerics.chunks import padded_rows
+from patternfold.numerics.host import on_host
 from patternfold.numerics.precision import precision
 
 NEAREST_STEPS = 4
@@ -46,10 +47,13 @@ def nearest_members(
 
 
 def _by_row(function: Any, family: AbstractAffineTransformation, *rows: np.ndarray) -> Any:
-    """Call a compiled function of rows, filled up so that few sizes are compiled."""
+    """Call a compiled function of rows, filled up so that few sizes are compiled.
+
+    A few numbers per image: an accelerator would take longer to be asked than a CPU to answer.
+    """
     count = len(rows[0])
     index = np.minimum(np.arange(padded_rows(count)), count - 1)
-    with precision(np.dtype(np.float64)):
+    with precision(np.dtype(np.float64)), on_host():
         results = function(family, *(part[index] for part in rows))
     return jax.tree.map(lambda part: np.array(part)[:count], results)
 
