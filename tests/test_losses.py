@@ -19,8 +19,6 @@ from patternfold.model.atoms import stack_atoms
 from patternfold.model.transformations import as_transformation
 from patternfold.testing import check_loss
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 COEF = [1.0, -0.7, 0.5]
 GAMMA = [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2], [0.5, 0.3, -0.3, 0.15, 0.3]]
 FAMILY = as_transformation("similarity").with_bounds({"s": (0.7, 1.4), "tx": (-0.3, 0.3)})

@@ -11,8 +11,6 @@ from patternfold import datasets
 from patternfold.learning.refit.correct import Reduced
 from patternfold.learning.stream.online import agreement
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
 
 

@@ -15,8 +15,6 @@ from patternfold.model.transformations import as_transformation
 from patternfold.persistence import save
 from patternfold.show.pages.payload import payload_of
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 FAMILY = as_transformation("similarity")
 NOISE = 0.1
 

@@ -13,8 +13,6 @@ from patternfold import datasets
 from patternfold.cli import main
 from patternfold.estimators import stack_classes
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 QUICK = ["--atoms", "1", "--transformation", "translation", "--no-gain", "--quiet"]
 
 

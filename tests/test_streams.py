@@ -12,8 +12,6 @@ import patternfold as pf
 from patternfold import datasets
 from patternfold.files import sinks
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
 
 
