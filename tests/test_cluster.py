@@ -18,7 +18,6 @@ distributed = pytest.importorskip("distributed")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.usefixtures("compiled_quickly"),
     pytest.mark.filterwarnings("ignore"),  # of sockets that Dask closes late
 ]
 
