@@ -8,8 +8,6 @@ from patternfold import datasets
 from patternfold.learning.project.modes import count_modes
 from patternfold.learning.project.uncertainty import _covariance
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 FAMILY = pf.RotationTranslation()
 SHAPE = (16, 16)
 BAR = pf.Pattern([1.0, 1.0], [[0.0, -0.3, 0.0, 0.3, 0.15], [0.0, 0.3, 0.0, 0.3, 0.15]])
