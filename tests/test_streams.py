@@ -99,6 +99,26 @@ def test_warm_start_goes_on_with_more_images(in_memory, stack, images):
     assert model.error_path_[-1] == pytest.approx(in_memory.error_path_[-1], rel=0.03)
 
 
+@pytest.mark.exhaustive
+def test_losses_and_priors(images, stack):
+    spoiled = images.copy()
+    spoiled[::5, 4:9, 4:9] = 255
+    options = {"loss": "student-t", "prior": "learned", "offset": True, **OPTIONS}
+    robust = pf.PATS(2, **options).fit(pf.open_stack(spoiled))
+    plain = pf.PATS(2, offset=True, **OPTIONS).fit(pf.open_stack(spoiled))
+    clean = images[1::5]
+    assert robust.loss_.scale > 0
+    assert robust.prior_ is not None
+    assert len(robust.parameters_) == len(images)
+    by_squares = [
+        pf.project(model.pattern_, clean, "translation", offset=True).distances
+        for model in (robust, plain)
+    ]
+    assert (by_squares[0] ** 2).mean() < (by_squares[1] ** 2).mean()
+    with pytest.raises(ValueError, match="partial_fit knows loss='squared'"):
+        robust.partial_fit(images)
+
+
 def test_wrong_sizes_are_refused(in_memory, stack):
     with pytest.raises(ValueError, match=r"fitted on images of shape \(16, 16\)"):
         in_memory.transform(pf.open_stack(np.zeros((3, 8, 16))))
