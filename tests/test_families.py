@@ -21,7 +21,9 @@ SUMS = ["similarity+bend", "rotation-translation-scaling+shear", "similarity+ela
 SHAPE = (16, 16)
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize(
+    ("name", "dtype"), list(zip(SUMS, (np.float32, np.float64, np.float32), strict=True))
+)
 def test_sums_keep_the_laws(name, dtype):
     check_transformation(as_transformation(name), dtype)
 
@@ -143,3 +145,24 @@ def test_aligning_undoes_what_is_not_affine(name, rng):
     np.testing.assert_allclose(
         aligned[:, near, near], np.tile(expected[near, near], (4, 1, 1)), atol=0.01
     )
+
+
+def test_bends_of_worms_are_recovered_and_a_similarity_fails():
+    worms = datasets.make_worms(12, 1, shape=(24, 24))
+    # A pattern like a straight worm: a tapered body and a head.
+    x = np.linspace(-0.5, 0.5, 9)
+    gamma = np.column_stack([0 * x, x, 0 * x, 0 * x + 0.13, 0 * x + 0.1])
+    body = pf.Pattern([*(0.35 + 0.3 * x), 0.9], [*gamma, [0.0, 0.48, 0.0, 0.11, 0.08]])
+    family = pf.Similarity() + pf.Bend().with_bounds({"bend": (-2, 2)})
+    bent = pf.project(body, worms.images, family, gain=True, effort="quick")
+    error = bent.parameters - worms.parameters
+    turn = np.abs(np.angle(np.exp(1j * error[:, 0])))
+    assert np.median(turn) < 0.1
+    assert np.abs(error[:, 1:3]).max() < 0.1  # about a pixel
+    assert np.abs(error[:, 4]).max() < 0.3
+    assert np.corrcoef(bent.parameters[:, 4], worms.parameters[:, 4])[0, 1] > 0.99
+    straight = pf.project(body, worms.images, "similarity", gain=True, effort="quick")
+    curved = np.abs(worms.parameters[:, 4]) > 0.7
+    assert (straight.distances[curved] > 1.5 * bent.distances[curved]).all()
+    x, y = worms.body(np.array([0.0]))
+    np.testing.assert_allclose(np.column_stack([x, y]), worms.parameters[:, 1:3], atol=1e-12)

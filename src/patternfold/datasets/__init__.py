@@ -15,11 +15,13 @@ from patternfold.datasets.synthetic import (
     random_pattern,
     transform_images,
 )
+from patternfold.datasets.worms import Worms, make_worms
 
 __all__ = [
     "Brightfield",
     "MissingData",
     "Split",
+    "Worms",
     "data_folder",
     "ink",
     "load_frey_faces",
@@ -27,6 +29,7 @@ __all__ = [
     "load_plankton",
     "load_yale_faces",
     "make_brightfield",
+    "make_worms",
     "place_on_canvas",
     "protocol_bounds",
     "random_images",
