@@ -125,7 +125,7 @@ model.fit(images, checkpoint=sys.argv[2])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_kill_minus_nine(images, tmp_path):
     images = images[:16]
     np.save(tmp_path / "x.npy", images)

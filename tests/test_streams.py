@@ -160,6 +160,15 @@ def test_projections_and_images_in_files(in_memory, images, stack, tmp_path):
         pf.stream(in_memory, stack, tmp_path / "z.csv", "predict")
 
 
+@pytest.mark.exhaustive
+def test_error_bars_in_files(in_memory, images, tmp_path):
+    pf.stream(in_memory, images[:32], tmp_path / "x.csv", "project", uncertainty=True)
+    table = pd.read_csv(tmp_path / "x.csv")
+    expected = in_memory.project(images[:32], uncertainty=True)
+    np.testing.assert_allclose(table[["std_tx", "std_ty"]], expected.std, rtol=1e-3)
+    np.testing.assert_array_equal(table["n_modes"], expected.n_modes)
+
+
 @pytest.mark.parametrize("ending", [".npy", ".zarr", ".csv", ".parquet"])
 def test_a_full_disk_keeps_what_was_written(ending, in_memory, stack, tmp_path, monkeypatch):
     path, kind = tmp_path / f"x{ending}", sinks.SINKS[ending]

@@ -112,13 +112,16 @@ def _record(found: Projection) -> Columns:
     words = list(STATUS)
     codes = {word: k for k, word in enumerate(words)}
     status = np.vectorize(lambda word: codes.get(word, -1), otypes=[np.int8])(found.status)
-    return {
+    record = {
         "transform": found.parameters,
         "distances": found.distances,
         "status": status,
         "gain": found.gain,
         "offset": found.offset,
+        "std": found.std,
+        "n_modes": found.n_modes,
     }
+    return {name: rows for name, rows in record.items() if rows is not None}
 
 
 def _flat(model: Any, name: str, rows: np.ndarray, sink: Sink) -> Columns:
@@ -127,13 +130,10 @@ def _flat(model: Any, name: str, rows: np.ndarray, sink: Sink) -> Columns:
         return {singular: rows}
     if rows.ndim == 2:
         return dict(zip(_names(model, singular, rows.shape[1]), rows.T, strict=True))
-    if name == "transform":  # λ on each of several manifolds
-        names = model.transformation_.parameters.names
-        pairs = [(label, parameter) for label in model.classes_ for parameter in names]
-        flat = rows.reshape(len(rows), -1).T
-        return {
-            f"{parameter}_{label}": c for (label, parameter), c in zip(pairs, flat, strict=True)
-        }
+    if name in ("transform", "std"):  # of λ on each of several manifolds
+        names = _names(model, name, rows.shape[2])
+        columns = [f"{parameter}_{label}" for label in model.classes_ for parameter in names]
+        return dict(zip(columns, rows.reshape(len(rows), -1).T, strict=True))
     raise ValueError(
         f"{sink.path} is a table, and {name} returns images of shape {rows.shape[1:]}. Write to an "
         ".npy or .zarr file."
@@ -141,7 +141,10 @@ def _flat(model: Any, name: str, rows: np.ndarray, sink: Sink) -> Columns:
 
 
 def _names(model: Any, name: str, count: int) -> list[str]:
-    if name == "transform":
-        return [str(known) for known in model.get_feature_names_out()]
+    if name in ("transform", "std"):
+        names = model.transformation_.parameters.names
+        if len(names) != count:  # views, not λ
+            names = model.get_feature_names_out()
+        return [f"std_{known}" if name == "std" else str(known) for known in names]
     labels = getattr(model, "classes_", range(count))
     return [f"{name}_{label}" for label in labels]
