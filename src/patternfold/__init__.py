@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from patternfold._version import __version__
 
 if TYPE_CHECKING:
-    from patternfold.estimators import JPATS, PATS, AlignedViews, AlignedViewsClassifier
+    from patternfold.estimators import (
+        JPATS,
+        PATS,
+        AlignedViews,
+        AlignedViewsClassifier,
+        PatternMixture,
+    )
     from patternfold.estimators.streams_out import stream
     from patternfold.files.stacks import open_stack
     from patternfold.learning.effort import Effort
@@ -57,6 +63,7 @@ __all__ = [
     "Huber",
     "InverseMultiquadric",
     "Pattern",
+    "PatternMixture",
     "Prior",
     "Projection",
     "Projective",
@@ -80,7 +87,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "estimators": ("JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier"),
+    "estimators": ("JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier", "PatternMixture"),
     "estimators.streams_out": ("stream",),
     "files.stacks": ("open_stack",),
     "learning.effort": ("Effort",),

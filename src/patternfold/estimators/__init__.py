@@ -2,6 +2,7 @@
 
 from patternfold.estimators.aligned_views import AlignedViews, AlignedViewsClassifier
 from patternfold.estimators.jpats import JPATS
+from patternfold.estimators.mixture import PatternMixture
 from patternfold.estimators.pats import PATS
 
-__all__ = ["JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier"]
+__all__ = ["JPATS", "PATS", "AlignedViews", "AlignedViewsClassifier", "PatternMixture"]

@@ -19,14 +19,14 @@ from patternfold.model.transformations import AbstractTransformation
 
 @dataclass(frozen=True)
 class FittedManifolds:
-    """Learned manifolds: one pattern, or one per class.
+    """Learned manifolds: one pattern, one per class, or one per group.
 
     Attributes
     ----------
     patterns : sequence of Pattern
         p^m.
     labels : sequence of str
-        The class that each pattern stands for; one empty name for a single pattern.
+        The class or group that each pattern stands for; one empty name for a single pattern.
     transformation : transformation
         The family with its box Λ.
     image_shape : (H, W)
@@ -80,7 +80,8 @@ def fitted_manifolds(model: Any) -> FittedManifolds:
         holder = model
     else:
         holder = getattr(model, "views_", model)
-        patterns, labels = holder.patterns_, [str(label) for label in model.classes_]
+        names = getattr(model, "classes_", range(len(holder.patterns_)))
+        patterns, labels = holder.patterns_, [str(label) for label in names]
         paths = [np.empty(0)] * len(labels)
     shape = (int(model.image_shape_[0]), int(model.image_shape_[1]))
     lighting = Lighting(bool(getattr(model, "gain", False)), bool(getattr(model, "offset", False)))

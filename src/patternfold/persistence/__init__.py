@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from patternfold._version import __version__
-from patternfold.estimators import JPATS, PATS, AlignedViewsClassifier
+from patternfold.estimators import JPATS, PATS, AlignedViewsClassifier, PatternMixture
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.persistence.archive import Archive, open_archive, write_archive
 from patternfold.persistence.arrays import array_members, read_arrays, read_packed_arrays
@@ -27,6 +27,7 @@ from patternfold.persistence.classifiers import (
     unpack_aligned_views,
     unpack_jpats,
 )
+from patternfold.persistence.mixture import pack_mixture, unpack_mixture
 from patternfold.persistence.models import Codec, Payload, pack_pats, unpack_pats
 from patternfold.persistence.schema import LARGEST_JSON, parse, take, take_array, take_list
 
@@ -51,6 +52,7 @@ CODECS: dict[str, Codec] = {
     "AlignedViewsClassifier": Codec(
         AlignedViewsClassifier, pack_aligned_views, unpack_aligned_views
     ),
+    "PatternMixture": Codec(PatternMixture, pack_mixture, unpack_mixture),
 }
 """The estimators that can be written, by the name that stands in the file."""
 

@@ -8,6 +8,7 @@ distance itself. Images and pattern are blurred alike, and compared on few pixel
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -72,14 +73,14 @@ def make_bank(
     """
     pixels = coarse_pixels(grid, effort.coarse_side)
     lattice = make_lattice(transformation, pixels.step, effort.spacing)
-    arrays = _as_arrays(pixels, lattice, atoms.coef.dtype)
+    arrays = as_arrays(pixels, lattice, atoms.coef.dtype)
     squared = None if terms is None else terms.squared
     if squared is not None:
         squared = squared.on(len(pixels.columns) * len(pixels.rows) / grid.n_pixels)
     return _make_bank(atoms, transformation, lighting, *arrays, squared)
 
 
-def _as_arrays(pixels: CoarsePixels, lattice: Lattice, dtype: Any) -> tuple[Any, ...]:
+def as_arrays(pixels: CoarsePixels, lattice: Lattice, dtype: Any) -> tuple[Any, ...]:
     """Numbers of both records, ready for compiled code; what shapes it is static."""
     (my, mx), step = lattice.margins, pixels.step
     wide_x = pixels.columns[0] + step * np.arange(-mx, len(pixels.columns) + mx)
@@ -110,21 +111,25 @@ def _make_bank(
     shape: _Shape,
     terms: Terms | None,
 ) -> Bank:
+    none = numbers[0][0]
+    coarse = Distance(atoms.blurred(blur), transformation, none, none, lighting, terms=terms)
+    return bank_of(coarse, len(atoms.coef), numbers, shape)
+
+
+def bank_of(coarse: Distance, n_patterns: int, numbers: Any, shape: Any) -> Bank:
+    """Cut the templates of blurred patterns, those of a distance; for compiled code."""
     down, across, columns, rows, wide_x, wide_y, nodes, shifts = numbers
-    blurred = atoms.blurred(blur)
     x, y = jnp.tile(wide_x, len(wide_y)), jnp.repeat(wide_y, len(wide_x))
-    n_patterns, n_nodes = len(atoms.coef), len(nodes)
-    which = jnp.repeat(jnp.arange(n_patterns), n_nodes)
-    wide = Distance(blurred, transformation, x, y)
+    which = jnp.repeat(jnp.arange(n_patterns), len(nodes))
+    wide = replace(coarse, x=x, y=y)
     canvas = wide.values(jnp.tile(nodes, (n_patterns, 1)), which)
     h, w = len(rows), len(columns)
     windows = _windows((len(wide_y), len(wide_x)), (h, w))
-    templates = canvas.reshape(n_patterns, n_nodes, -1)[:, :, windows]
+    templates = canvas.reshape(n_patterns, len(nodes), -1)[:, :, windows]
     templates = jnp.moveaxis(templates, 2, 1).reshape(-1, h * w)
-    x, y = jnp.tile(columns, h), jnp.repeat(rows, w)
-    coarse = Distance(blurred, transformation, x, y, lighting, terms=terms)
-    energies = lighting.energies(templates, None)
-    penalties = _penalties(terms, nodes, shifts, shape[2])
+    coarse = replace(coarse, x=jnp.tile(columns, h), y=jnp.repeat(rows, w))
+    energies = coarse.lighting.energies(templates, None)
+    penalties = _penalties(coarse.terms, nodes, shifts, shape[2])
     return Bank(templates, energies, coarse, down, across, nodes, shifts, penalties, *shape)
 
 
@@ -178,7 +183,7 @@ def choose_candidates(
     Local minima along the lattice come first: their neighbours mostly lead to the same place.
     """
     n_patterns, n_shifts, n_nodes = bank.shape
-    cost = _costs(bank, pooled, roots).reshape(len(pooled), n_patterns, n_shifts, n_nodes)
+    cost = template_costs(bank, pooled, roots).reshape(len(pooled), n_patterns, n_shifts, n_nodes)
     least = cost.min(axis=2)
     chosen = _best_nodes(bank, least, min(count, n_nodes))
     lam = bank.nodes[chosen]
@@ -189,7 +194,7 @@ def choose_candidates(
     return lam.at[..., jnp.asarray(bank.shift_index)].add(shift)
 
 
-def _costs(
+def template_costs(
     bank: Bank, pooled: Float[Array, "B P"], roots: Float[Array, "B P"] | None
 ) -> Float[Array, "B t"]:
     """‖u − q‖² − ‖u‖² for every template q, in the best light, and what its λ costs."""

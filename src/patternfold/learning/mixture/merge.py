@@ -1,0 +1,92 @@
+"""Parts merged into groups: those that share images, and whose manifolds are near.
+
+Parts of one kind lie along a continuum, and images between two of them belong to both; images
+between two kinds are few. So parts are the nodes of a graph whose edges are the images shared, cut
+where least is cut: by the leading eigenvectors of the normalised graph and a tree over them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import csr_matrix
+
+MOST_GROUPS = 30
+"""Groups that are looked for where their number is to be chosen."""
+
+APART = 0.1
+"""Least gap between two eigenvalues of the graph at which it is cut into groups by choice: kinds
+hardly share images, while what a continuum shares falls off slowly."""
+
+TOGETHER = 0.5
+"""Least eigenvalue of a group by choice: it keeps most of its images to itself."""
+
+TETHER, ITSELF = 0.5, 0.05
+"""Images that two manifolds no farther apart than images are from their own count as, and those
+that a part shares with itself: a part that shares nothing is a group of its own."""
+
+
+class Merged(NamedTuple):
+    """The group of each part, and how it was found.
+
+    ``tree`` has rows as those of `scipy.cluster.hierarchy.linkage`. Of the leading ``eigenvalues``
+    of the graph as many are near 1 as there are groups that share nothing.
+    """
+
+    groups: np.ndarray
+    tree: np.ndarray
+    eigenvalues: np.ndarray
+
+
+def shared_images(
+    part: np.ndarray, share: np.ndarray, weights: np.ndarray, n_parts: int
+) -> np.ndarray:
+    """How many images every two parts share, (P, P): Σ w r rᵀ without its diagonal."""
+    n_images, count = part.shape
+    rows = np.repeat(np.arange(n_images), count)
+    shares = csr_matrix((share.ravel(), (rows, part.ravel())), (n_images, n_parts))
+    graph = (shares.T @ shares.multiply(weights[:, None]).tocsr()).toarray()
+    np.fill_diagonal(graph, 0)
+    return graph
+
+
+def merge(graph: np.ndarray, near: np.ndarray, n_groups: int | None) -> Merged:
+    """Merge parts into so many groups, or into as many as the graph says.
+
+    ``near`` (P, P) tells, from 0 to 1, how near the parts' manifolds are.
+    """
+    n_parts = len(graph)
+    whole = graph + TETHER * (near + near.T) / 2 + ITSELF * np.eye(n_parts)
+    if n_parts == 1:
+        return Merged(np.zeros(1, int), np.empty((0, 4)), np.ones(1))
+    values, vectors = _spectrum(whole)
+    if n_groups is None:
+        n_groups = chosen_count(values)
+    n_groups = min(n_groups, n_parts)
+    tree = linkage(_on_sphere(vectors[:, : max(2, n_groups)]), "ward")
+    groups = fcluster(tree, n_groups, "maxclust") - 1
+    return Merged(groups, tree, values[: MOST_GROUPS + 1])
+
+
+def chosen_count(values: np.ndarray) -> int:
+    """Number of groups at the widest gap between two eigenvalues, 1 if none is wide."""
+    values = np.append(values, 0.0)[: MOST_GROUPS + 1]
+    own = int((values[:-1] >= TOGETHER).sum())
+    gaps = -np.diff(values)[: max(1, own)]
+    best = int(np.argmax(gaps))
+    return best + 1 if gaps[best] >= APART else 1
+
+
+def _spectrum(graph: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, largest first, and vectors of D^-1/2 W D^-1/2."""
+    root = np.sqrt(np.maximum(graph.sum(axis=1), 1e-12))
+    values, vectors = np.linalg.eigh(graph / root[:, None] / root[None])
+    # The sign of a vector is the solver's choice, and of no consequence to distances.
+    return values[::-1], vectors[:, ::-1]
+
+
+def _on_sphere(rows: np.ndarray) -> np.ndarray:
+    """Rows of unit norm: parts with many and with few images count alike."""
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
