@@ -22,7 +22,7 @@ from patternfold.estimators.images import (
     pixels_of,
 )
 from patternfold.estimators.mixture_options import check_mixture, mixture_settings
-from patternfold.estimators.options import lighting_of, make_problem
+from patternfold.estimators.options import family_of, lighting_of, transformation_of
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.coarse import coarsened
 from patternfold.learning.mixture.mixture import Assigned, Mixture, learn_mixture
@@ -326,16 +326,16 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
             raise ValueError(
                 "All images with positive weight are blank: there is no pattern to learn."
             )
-        if self.n_patterns != "auto" and self.n_patterns > len(index):
+        if not isinstance(self.n_patterns, str) and self.n_patterns > len(index):
             raise ValueError(
                 f"n_patterns={self.n_patterns} but only n_samples={len(index)} of the images in X "
                 "differ. Ask for fewer patterns, or for 'auto'."
             )
-        problem = make_problem(self, images, summed)
-        smaller = coarsened(problem.observations)
-        if smaller is not None:
-            problem = Problem(smaller, problem.transformation, problem.family)
-        return problem, place
+        grid, lighting = Grid(*self.image_shape_), lighting_of(self)
+        put = Observations.put(images.rows, grid, summed, images.counted, lighting=lighting)
+        smaller = coarsened(put)
+        put = put if smaller is None else smaller
+        return Problem(put, transformation_of(self), family_of(self)), place
 
     def _observations(self, pixels: Pixels) -> tuple[Observations, float]:
         """Images in the unit of the parts, on few pixels; what distances are to be raised by."""
@@ -374,7 +374,8 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
             own = np.flatnonzero(self.part_labels_ == g)
             self.patterns_.append(self.parts_[own[np.argmax(size[own])]])
         if (place >= 0).all():
-            chosen = Assigned(*(v[place] for v in found[:7]), (found.near[0], found.near[1]))
+            group, part, lam, square, gain, offset, share = (v[place] for v in found[:7])
+            chosen = Assigned(group, part, lam, square, gain, offset, share, found.near)
             pixels_each = np.prod(self.image_shape_) / images.grid.n_pixels
             scale = float(np.ldexp(np.sqrt(pixels_each), self._exponent))
             self.assignment_ = self._assignment(chosen, images.squares[place], scale)

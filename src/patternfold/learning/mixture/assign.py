@@ -116,9 +116,9 @@ class Assigner:
         squares, parts, lams = [], [], []
         for own, bank in self.banks(pictures):
             some = min(count, bank.shape[0])
-            stage = partial(_score, bank=bank, count=some)
-            square, part, lam = self.observations.map(stage)
             size = own.stop - own.start
+            stage = partial(_score, bank=bank, size=np.asarray(size, np.int32), count=some)
+            square, part, lam = self.observations.map(stage)
             squares.append(square[:, :size])
             parts.append(np.where(part < size, part + own.start, -1))
             lams.append(lam)
@@ -187,12 +187,13 @@ def _make_bank(
 
 
 @partial(compiled, hot=True, static_argnames=("count",))
-def _score(chunk: Chunk, bank: Bank, count: int) -> tuple[Array, Array, Array]:
-    """What every part leaves of the images' energy, and the best few parts with λ."""
+def _score(chunk: Chunk, bank: Bank, size: Array, count: int) -> tuple[Array, Array, Array]:
+    """What every part leaves of the images' energy, and the best few of ``size`` parts with λ."""
     n_parts, n_shifts, n_nodes = bank.shape
     pooled, roots = pool(bank, chunk.images, chunk.roots)
     cost = template_costs(bank, pooled, roots).reshape(len(pooled), n_parts, n_shifts * n_nodes)
     least = cost.min(axis=2)
+    least = jnp.where(jnp.arange(n_parts, dtype=jnp.int32)[None] < size, least, jnp.inf)
     part = jax.lax.top_k(-least, count)[1]
     own = jnp.take_along_axis(cost, part[:, :, None], axis=1)
     place = own.argmin(axis=2)
@@ -234,5 +235,5 @@ def _improve(
     end = jnp.where(wanted[:, None], ends.lam, rows.lam)
     fit = distance.fit(images[image], own, distance.values(end, which), which)
     shape = part.shape
-    square = (fit.residual**2).sum(axis=1) * stride**2
-    return end.reshape(lam.shape), *(v.reshape(shape) for v in (square, fit.gain, fit.offset))
+    square = (fit.residual**2).sum(axis=1).reshape(shape) * stride**2
+    return end.reshape(lam.shape), square, fit.gain.reshape(shape), fit.offset.reshape(shape)

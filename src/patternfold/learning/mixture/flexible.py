@@ -79,12 +79,13 @@ def _flexible(
 
     def block(index: Int[Array, " b"]) -> Float[Array, " b"]:
         image, which = index // part.shape[1], part.reshape(-1)[index]
-        warped = warped_pixels(family, flat[index], x, y)
-        value, *slopes = (prototypes.sample(which, *warped, 3)[..., k] for k in range(3))
+        x_new, y_new = warped_pixels(family, flat[index], x, y)
+        sampled = prototypes.sample(which, x_new, y_new, 3)
+        value, along_x, along_y = (sampled[..., k] for k in range(3))
         roots = None if chunk.roots is None else chunk.roots[image]
         fit = distance.fit(chunk.images[image], roots, value, which)
-        changes = fit.without(_changes(*warped, *slopes, fit.scale(roots)))
-        return _left(fit.residual, changes, price)
+        changes = _changes(x_new, y_new, along_x, along_y, fit.scale(roots))
+        return _left(fit.residual, fit.without(changes), price)
 
     return jax.lax.map(block, rows).reshape(-1)[:n_rows].reshape(part.shape)
 

@@ -25,7 +25,7 @@ from patternfold.learning.problem import Problem
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 
-N_NEAR = 8
+N_NEAR = 20
 """Parts of each image that are compared with it at length."""
 
 AMBIGUOUS, COOLED = 3, 0.5
@@ -99,8 +99,9 @@ class Mixture:
         # Of the parts of its group, the one that fits best.
         own = self.groups[nearest.part] == group[:, None]
         best = np.where(own, misfit, np.inf).argmin(axis=1)
-        picked = (v[rows, best] for v in nearest)
-        return Assigned(group, *picked, by_group, (nearest.part, share))
+        part, lam, square, gain, offset = (v[rows, best] for v in nearest)
+        near = nearest.part, share
+        return Assigned(group, part, lam, square, gain, offset, by_group, near)
 
     def group_squares(self, observations: Observations) -> np.ndarray:
         """Squared distance of each image to every group: to the best part that the bank finds."""

@@ -60,9 +60,8 @@ def learn_parts(
     pictures = spread_images(assigner, n_parts, rng)
     path: list[float] = []
     n_soft = settings.n_iter - settings.n_hard
-    asked = False
+    asked, nearest = False, assigner.nearest(pictures, settings.n_near)
     for k in range(settings.n_iter + MORE_PASSES):
-        nearest = assigner.nearest(pictures, settings.n_near)
         misfit = relative(images, nearest.square)
         path.append(float(np.average(misfit[:, 0], weights=images.weights)))
         weight = np.bincount(nearest.part[:, 0], images.weights, n_parts)
@@ -74,6 +73,7 @@ def learn_parts(
         # In the end only parts without images are given up: others are small kinds, maybe.
         least = STARVED * weight.mean() if k < n_soft else 0.0
         pictures = _renewed(assigner, nearest, share, misfit[:, 0], weight <= least)
+        nearest = assigner.nearest(pictures, settings.n_near)
     kept = np.flatnonzero(np.bincount(nearest.part[:, 0], images.weights, n_parts) > 0)
     if len(kept) < n_parts:
         pictures = pictures[kept]

@@ -27,7 +27,7 @@ from patternfold.model.manifold import warped_pixels
 class Prototypes:
     """Pictures (P, n) on the grid with their slopes along x and y; 0 outside."""
 
-    field: Any  # (P, n, 3): the value and its two slopes
+    stack: Any  # (P, n, 3): the value and its two slopes
     grid: Grid = field(metadata={"static": True})
 
     def sample(self, which: Array, x: Array, y: Array, channels: int) -> Float[Array, "B n c"]:
@@ -37,7 +37,7 @@ class Prototypes:
         column = x / grid.pixel + (grid.width - 1) / 2
         top, left = jnp.floor(line), jnp.floor(column)
         low, right = (line - top)[..., None], (column - left)[..., None]
-        flat = self.field[..., :channels].reshape(-1, channels)
+        flat = self.stack[..., :channels].reshape(-1, channels)
         first = (which.astype(jnp.int32) * grid.n_pixels)[:, None]
 
         def at(i: Array, j: Array) -> Array:
@@ -90,7 +90,7 @@ class PrototypeDistance(Distance):
         """The same, with the energies of the pictures, which bound the gain."""
         if self.reference is not None:
             return self
-        energies = self.lighting.energies(self.atoms.field[..., 0], None)
+        energies = self.lighting.energies(self.atoms.stack[..., 0], None)
         return replace(self, reference=energies)
 
     def _over_atoms(
