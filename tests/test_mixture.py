@@ -9,8 +9,6 @@ from patternfold.learning.mixture.merge import chosen_count, merge, shared_image
 from patternfold.learning.mixture.outliers import usual_limits
 from patternfold.learning.mixture.parts import crowded_images, responsibilities
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 SHAPE, FAMILY = (16, 16), "rotation-translation"
 KINDS = (
     Pattern([1.0, -0.7], [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2]]),
