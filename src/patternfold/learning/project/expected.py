@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from patternfold.learning.effort import Effort
@@ -106,7 +107,9 @@ def noise_of(
     """
     count = min(len(observations), max(FEWEST, min(len(observations) // SHARE, MOST)))
     some = np.unique(np.linspace(0, len(observations) - 1, count).round().astype(int))
-    images = observations.take(some, size=len(observations.chunks[0].images))
+    # On a CPU in a chunk as large as the others, by the same code; elsewhere chunks are too large.
+    cpu = jax.default_backend() == "cpu"
+    images = observations.take(some, size=len(observations.chunks[0].images) if cpu else None)
     effort = replace(effort, again=None)
     brightness = np.sqrt(images.energy / max(images.counted.sum(), 1))
     noise, lam = Noise(max(NO_OUTLIERS * float(brightness), 1e-30), 0.0), None
