@@ -134,8 +134,8 @@ def test_report(tmp_path):
     found = Collector((tmp_path / "report.html").read_text())
     assert found.headings[0] == "Report on a learned pattern"
     assert found.headings[1:5] == ["Results", "Remarks", "Alignment", "Images that fit worst"]
-    assert {"Error path", "Prepared pictures"} <= set(found.headings)
-    assert len([a for a in found.loaded if a.startswith("data:image/png")]) == 8
+    assert {"Error path", "Prepared pictures", "Symmetry"} <= set(found.headings)
+    assert len([a for a in found.loaded if a.startswith("data:image/png")]) == 9
     assert all(found.alternatives)
     assert all(address.startswith("data:") for address in found.loaded)
     assert "<td>0.0100</td>" in page.html  # the error
