@@ -187,6 +187,27 @@ def _fill_stream(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
 
 
+def _fill_cluster(parser: argparse.ArgumentParser) -> None:
+    _add_source(parser)
+    _add_output(parser, "model file to write, for example model.ptm; the table is beside it, .csv")
+    group = _add_learning(parser, None, "8 for each part")
+    group.add_argument(
+        "--patterns",
+        type=number_of_atoms,
+        default="auto",
+        metavar="N|auto",
+        help="number of groups (default: auto, as many as hardly share pictures)",
+    )
+    group.add_argument("--outliers", action="store_true", help="tell pictures that fit no group")
+    group.add_argument(
+        "--folders",
+        type=Path,
+        metavar="FOLDER",
+        help="also write the prepared pictures there, a sub-folder for each group",
+    )
+    _add_preparation(parser)
+
+
 def _fill_train(parser: argparse.ArgumentParser) -> None:
     _add_source(parser)
     _add_output(parser, "model file to write, for example model.ptm")
@@ -403,6 +424,7 @@ ACTIONS = (
 )
 COMMANDS = (
     ("learn", "learn a pattern from a folder of pictures or a stack", _fill_learn),
+    ("cluster", "sort pictures into kinds, without labels", _fill_cluster),
     ("align", "bring pictures into the frame of a learned pattern", _fill_align),
     ("stream", "write poses, classes or aligned images of a stack block by block", _fill_stream),
     ("explore", "make a page in which a model can be explored", _fill_explore),

@@ -1,0 +1,38 @@
+"""``patternfold cluster``: groups, table and folders from a folder of pictures."""
+
+import csv
+import json
+
+import numpy as np
+from PIL import Image
+
+from patternfold import Pattern, datasets, load
+from patternfold.cli import main
+
+KINDS = (
+    Pattern([1.0, -0.7], [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2]]),
+    Pattern([1.0, 1.0], [[0.0, 0.0, 0.0, 0.5, 0.1], [1.2, 0.2, 0.1, 0.3, 0.1]]),
+)
+
+
+def test_pictures_are_sorted_into_kinds(tmp_path, capsys):
+    rng, folder = np.random.default_rng(0), tmp_path / "pictures"
+    folder.mkdir()
+    for k, (kind, n) in enumerate(zip(KINDS, (20, 10), strict=True)):
+        images, _ = datasets.random_images(kind, n, rng, "rotation-translation", shape=(16, 16))
+        for i, image in enumerate(np.clip(255 * np.abs(images), 0, 255).astype(np.uint8)):
+            Image.fromarray(image).save(folder / f"{k}_{i:02d}.png")
+    model, sorted_ = tmp_path / "kinds.ptm", tmp_path / "sorted"
+    command = ["cluster", str(folder), "-o", str(model), "--patterns", "2", "--json"]
+    command += ["--folders", str(sorted_), "--transformation", "rotation-translation"]
+    assert main([*command, "--atoms", "2", "--no-offset"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["groups"] == {"group_1": 20, "group_2": 10}
+    with open(model.with_suffix(".csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["group"] for row in rows if row["file"].startswith("0")} == {"group_1"}
+    assert {row["group"] for row in rows if row["file"].startswith("1")} == {"group_2"}
+    assert all(0.5 <= float(row["confidence"]) <= 1 for row in rows)
+    assert len(list((sorted_ / "group_2").iterdir())) == 10
+    assert len(load(model).labels_) == 30
+    assert main(command) == 1  # nothing is overwritten unasked
