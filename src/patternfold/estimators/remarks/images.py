@@ -146,7 +146,7 @@ def _groups(evidence: Evidence) -> Iterator[Remark]:
         text = (
             f"The images form two groups; {len(smaller)} of {len(evidence.some)} differ from the "
             f"others: {evidence.named(smaller)}. If they show different things, learn each by "
-            "itself, give each a sub-folder and use 'classify', or have them sorted by 'patternfold "
-            "cluster'."
+            "itself, give each a sub-folder and use 'classify', or have them sorted by "
+            "'patternfold cluster'."
         )
         yield Remark("two-groups", text, tuple(smaller.tolist()))
