@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from patternfold._validation import as_floats
 from patternfold.estimators.checkpoints import checkpointing
-from patternfold.estimators.fitting import fitting
+from patternfold.estimators.fitting import fitting, record_run
 from patternfold.estimators.images import (
     Pixels,
     as_weights,
@@ -389,15 +388,4 @@ class PATS(PartialFitMixin, LearnedPattern):
             found = self._project(pixels.take(idle))
             self.parameters_[idle] = found.parameters
             self.gain_[idle], self.offset_[idle] = found.gain, found.offset
-        path = np.array(learned.path) / problem.energy
-        if self.warm_start and hasattr(self, "error_path_"):
-            path = np.append(self.error_path_, path)
-        self.error_path_ = path
-        self.n_iter_ = max(1, len(path))
-        self.stop_reason_ = learned.reason
-        if learned.reason == INTERRUPTED:
-            warnings.warn(
-                f"Learning was interrupted after {self.pattern_.n_atoms} atoms; the model is "
-                "usable, and fit with warm_start=True goes on from here.",
-                stacklevel=3,
-            )
+        record_run(self, learned, problem.energy)

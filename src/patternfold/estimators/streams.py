@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -15,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import as_floats, require_few_pixels
+from patternfold.estimators.fitting import record_run
 from patternfold.estimators.images import as_weights
 from patternfold.estimators.options import (
     family_of,
@@ -27,7 +27,6 @@ from patternfold.estimators.options import (
 from patternfold.files.stacks import Stack, as_stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.retune import known_terms
-from patternfold.learning.state import INTERRUPTED
 from patternfold.learning.stream.cluster import active_place
 from patternfold.learning.stream.learn import LearnedStack, Source, learn_stack, part_of
 from patternfold.learning.stream.sweep import Model
@@ -204,15 +203,4 @@ def _store(estimator: Any, found: LearnedStack, model: Model) -> None:
     loss, prior = known_terms(found.problem, found.problem.terms)
     estimator.loss_, estimator.prior_ = amplitude.raised_loss(loss), amplitude.raised_prior(prior)
     estimator.gain_, estimator.offset_ = last.gain, amplitude.raised(last.offset)
-    path = np.array(learned.path) / last.energy
-    if estimator.warm_start and hasattr(estimator, "error_path_"):
-        path = np.append(estimator.error_path_, path)
-    estimator.error_path_ = path
-    estimator.n_iter_ = max(1, len(path))
-    estimator.stop_reason_ = learned.reason
-    if learned.reason == INTERRUPTED:
-        warnings.warn(
-            f"Learning was interrupted after {estimator.pattern_.n_atoms} atoms; the model is "
-            "usable, and fit with warm_start=True goes on from here.",
-            stacklevel=4,
-        )
+    record_run(estimator, learned, last.energy)
