@@ -171,7 +171,7 @@ def test_moved_images_are_classified_by_the_nearest_manifold(method, classes):
         (baselines.SimultaneousMatchingPursuit(2, n_widths=0), "n_widths=0 must be an integer"),
         (baselines.MatchingPursuit(2, n_angles=-1), "n_angles=-1 must be an integer"),
         (baselines.SupervisedAtomSelection(2, separation=-1.0), "separation=-1.0"),
-        (baselines.SupervisedAtomSelection(2, transformation="shear"), "transformation='shear'"),
+        (baselines.SupervisedAtomSelection(2, transformation="twist"), "transformation='twist'"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run")

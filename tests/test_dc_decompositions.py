@@ -20,6 +20,8 @@ from patternfold.dc import (
 from patternfold.dc.function import BLOCK, _gradients
 from patternfold.testing import check_dc
 
+pytestmark = pytest.mark.usefixtures("compiled_well")  # a search runs for long
+
 MOTHERS = {"gaussian": Gaussian(), "inverse-multiquadric": InverseMultiquadric()}
 
 

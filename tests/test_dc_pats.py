@@ -19,6 +19,8 @@ from patternfold.learning.select.solvers import (
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.mothers import CustomMother
 
+pytestmark = pytest.mark.usefixtures("compiled_well")  # a search runs for long
+
 FAMILY = AtomFamily(pf.Gaussian(), pf.AtomDictionary())
 DC_SOLVERS = [name for name in SOLVERS if name != "search"]
 

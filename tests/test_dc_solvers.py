@@ -32,6 +32,8 @@ from patternfold.dc.dca import convex_step
 from patternfold.dc.elementary import sin, square
 from patternfold.dc.preliminary import grid_points
 
+pytestmark = pytest.mark.usefixtures("compiled_well")  # a search runs for long
+
 
 def wave(x: Any) -> Any:
     return sin(x[0]) + sin(x[0] * (10 / 3))

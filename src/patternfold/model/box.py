@@ -144,6 +144,11 @@ class Box:
         lower, upper, periodic = self._arrays(values, self.lower, self.upper, self.periodic)
         return xp.where(periodic, values, xp.clip(values, lower, upper))
 
+    def difference(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return values − others, the short way around for periodic parameters."""
+        apart = values - others
+        return np.where(self.periodic, apart - self.width * np.round(apart / self.width), apart)
+
     def put_inside(self, values: Any) -> Any:
         """Wrap periodic parameters and clip the others: the nearest point of the box."""
         return self.clip(self.wrap(values))

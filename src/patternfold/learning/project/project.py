@@ -174,7 +174,7 @@ def project(
         list of patterns it may be a list, too.
     uncertainty : bool
         Also tell the covariance of λ, and look for all poses that are as good as the best one.
-        Takes about twice as long.
+        λ stays what it is without. Takes about three times as long.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def project(
     family = as_transformation(transformation)
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
-    how = _effort(effort, n_candidates, max_iter, start is None, uncertainty)
+    how = _effort(effort, n_candidates, max_iter, start is None)
     patterns = [pattern] if isinstance(pattern, Pattern) else list(pattern)
     if not patterns or not all(isinstance(p, Pattern) for p in patterns):
         raise TypeError(f"pattern must be a Pattern or a list of them; got {pattern!r}.")
@@ -221,7 +221,13 @@ def project(
         here = observed(images, some)
         terms = expected_terms(here, lowered, family, loss, priors, how)
         used.append(terms)
-        return _find(here, lowered, family, method, how, start, bool(n_candidates), terms)
+        found = _find(here, lowered, family, method, how, start, bool(n_candidates), terms)
+        if not uncertainty:
+            return found
+        # λ* stays that of the search without error bars: every door gives the same.
+        asked = start is None or bool(n_candidates)
+        every = (METHODS[0], how.for_all_poses(), found.lam, asked, terms)
+        return found.with_modes(_find(here, lowered, family, *every), family.parameters)
 
     with precision(dtype):
         found, distances = in_range(find, rows, amplitude)
@@ -277,10 +283,9 @@ def _effort(
     n_candidates: int | None,
     max_iter: int | None,
     globally: bool,
-    all_poses: bool,
 ) -> Effort:
     """Return the effort asked for, with some of it replaced."""
-    how = as_effort(effort).for_all_poses() if all_poses else as_effort(effort)
+    how = as_effort(effort)
     for name, value, least in (
         ("n_candidates", n_candidates, int(globally)),
         ("max_iter", max_iter, 1),

@@ -76,6 +76,25 @@ class Found(NamedTuple):
         single = jnp.ones(square.shape, jnp.int8)
         return cls(lam, square, status, none, none + 1, none, *modes, single)
 
+    def with_modes(self, other: Found, box: Box) -> Found:
+        """Return the same ends with the poses that another search, outside a stage, came upon.
+
+        λ* itself comes first, in place of what that search has made of it.
+        """
+        apart = np.abs(box.difference(other.modes, self.lam[:, :, None])) / box.width
+        apart = np.nan_to_num(apart.max(axis=-1), nan=np.inf)
+        own = apart.argmin(axis=-1)[..., None]
+        order = np.argsort(np.arange(apart.shape[-1]) != own, axis=-1, kind="stable")
+        modes = np.take_along_axis(other.modes, order[..., None], axis=2)
+        squares = np.take_along_axis(other.mode_squares, order, axis=2)
+        known = apart.min(axis=-1) < SAME_POSE
+        modes[known, 0], squares[known, 0] = self.lam[known], self.square[known]
+        sure = np.isin(self.status, (CONVERGED, BOUND, UNFINISHED))
+        status = np.where(sure & (other.n_modes > 1), AMBIGUOUS, self.status)
+        return self._replace(
+            status=status, modes=modes, mode_squares=squares, n_modes=other.n_modes
+        )
+
 
 def filled_up(some: Array, value: float) -> Array:
     """Fill the third axis up to `MODES`."""
