@@ -47,6 +47,9 @@ class LearnedPattern(TransformerMixin, ImageEstimator):
     transformation_: AbstractTransformation
     loss_: AbstractLoss = SQUARES
     prior_: Prior | None = None
+    error_path_: np.ndarray
+    n_iter_: int
+    stop_reason_: str
 
     def transform(
         self, X: Any, effort: str | Effort = "normal", sample_mask: Any = None
