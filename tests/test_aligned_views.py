@@ -27,12 +27,19 @@ LEARNER = pf.PATS(
 )
 
 
-@parametrize_with_checks(
-    [pf.AlignedViews(LEARNER), pf.AlignedViewsClassifier(manifold_learner=LEARNER)]
-)
+@parametrize_with_checks([pf.AlignedViewsClassifier(manifold_learner=LEARNER)])
 @pytest.mark.usefixtures("as_users_run", "least_effort")
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# The classifier, checked above, has the same views.
+@pytest.mark.exhaustive
+@parametrize_with_checks([pf.AlignedViews(LEARNER)])
+@pytest.mark.usefixtures("as_users_run", "least_effort")
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_checks_of_views(estimator, check):
     check(estimator)
 
 

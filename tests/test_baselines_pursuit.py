@@ -209,6 +209,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.exhaustive
 @parametrize_with_checks(
     [
         baselines.SimultaneousMatchingPursuitClassifier(1, transformation="translation", **COARSE),

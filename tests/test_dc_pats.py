@@ -60,6 +60,7 @@ def test_the_published_setting_uses_the_cutting_plane(images: np.ndarray) -> Non
     assert pf.PATS.paper(2, solver="search").get_params()["solver"] == "search"
 
 
+@pytest.mark.exhaustive
 def test_solvers_agree_on_an_atom(images: np.ndarray, rng: np.random.Generator) -> None:
     """One clear atom: every solver finds it, signed weights or not."""
     grid = pf.Grid(16, 16)

@@ -54,6 +54,7 @@ def test_error_is_that_of_the_nearest_points():
     assert errors[1] == errors[2]
 
 
+@pytest.mark.exhaustive
 def test_digits_pats_is_ahead_and_ours_before_it(results, data):
     claims, rows = quick("digits-approximation", results, data)
     assert [claim.holds for claim in claims] == [True, True]
@@ -102,6 +103,7 @@ def test_ours_does_not_depend_on_the_start(results, data):
     assert len(claims) == 3
 
 
+@pytest.mark.exhaustive
 def test_error_grows_linearly_with_noise(results, data):
     claims, _ = quick("noise-approximation", results, data)
     assert [claim.holds for claim in claims] == [True, True]

@@ -26,6 +26,7 @@ def fit(images: np.ndarray, **options: Any) -> PATS:
     return PATS(4, random_state=0, **options).fit(images)
 
 
+@pytest.mark.exhaustive
 def test_as_good_as_all_images_at_once(images: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     """E of all images, whether the pattern has grown on all or on twelve of them."""
     at_once = fit(images)

@@ -24,6 +24,7 @@ def test_patterns_are_chosen_by_held_out_error(rng):
     assert search.score(images) == search.best_estimator_.score(images)
 
 
+@pytest.mark.exhaustive
 def test_classifiers_are_chosen_by_accuracy():
     images, labels = class_images(8, (16, 16))
     learner = pf.PATS(transformation="translation", **QUICK)

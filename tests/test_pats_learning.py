@@ -115,6 +115,7 @@ def digits(rng, n=12):
     return datasets.transform_images(chosen, rng, canvas=(32, 32))[0]
 
 
+@pytest.mark.exhaustive
 def test_default_beats_the_published_setting(rng):
     images = digits(rng)
     paper = pf.PATS.paper(6, solver="search", random_state=0).fit(images)
@@ -127,6 +128,7 @@ def test_default_beats_the_published_setting(rng):
     assert ours.error_path_[3] <= paper.error_path_[-1]
 
 
+@pytest.mark.exhaustive
 def test_start_hardly_matters(rng):
     images = digits(rng)
     ends = [
