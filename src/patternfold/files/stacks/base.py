@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ class FileStack(Stack):
         self.shape, self.dtype = _checked(self.name, found)
         self.together = together(found)
 
+    @abstractmethod
     def open(self) -> Any:
         """Open the file and return what slices like an array (N, H, W)."""
-        raise NotImplementedError
 
     @property
     def opened(self) -> Any:
