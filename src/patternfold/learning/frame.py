@@ -18,11 +18,11 @@ from patternfold.learning.problem import Problem
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractAffineTransformation
 
-SAME = 1e-6
+SAME = 1e-5
 """How far F and t may be off: λ on a bound is rounded to it."""
 
-HALVINGS = 12
-"""Halvings of an interval to find how far a frame may move: to 1/4000 of the way."""
+HALVINGS = 8
+"""Halvings of an interval to find how far a frame may move: to 1/256 of the way."""
 
 SHORT_OF_BOUNDS = 0.95
 """Share of that way that is gone: λ on a bound looks as if more had been wanted."""
@@ -33,6 +33,9 @@ of angles have more (Rayleigh's test)."""
 
 MASS_NODES, MASS_WIDTH = 48, 1.5
 """Nodes along a side of the square on which a pattern's mass is summed, and half of that side."""
+
+IMAGES_AT_ONCE = 64
+"""Images whose windows are compared with these nodes at a time: a few megabytes."""
 
 QUARTER = np.pi / 2
 NO_SHIFT = np.zeros(2)
@@ -59,12 +62,19 @@ class Frame:
 
     def parameters(self, linear: np.ndarray, shift: np.ndarray) -> np.ndarray | None:
         """λ after a change of frame; None where the family has no such members."""
+        lam, wanted = self._candidates(linear, shift)
+        found = motions_of(self.family, lam)
+        same = all(np.abs(a - b).max() <= SAME for a, b in zip(found, wanted, strict=True))
+        return lam if same else None
+
+    def _candidates(
+        self, linear: np.ndarray, shift: np.ndarray
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """λ after a change of frame if the family has such members, and the F and t wanted."""
         before, t = self.motions
         wanted = before @ linear, t + before @ shift
-        lam = self.family.parameters.wrap(self._widened(members(self.family, *wanted), linear))
-        found = motions_of(self.family, lam)
-        same = all(np.allclose(a, b, atol=SAME) for a, b in zip(found, wanted, strict=True))
-        return lam if same else None
+        lam = self._widened(members(self.family, *wanted), linear)
+        return self.family.parameters.wrap(lam), wanted
 
     def _widened(self, lam: np.ndarray, linear: np.ndarray) -> np.ndarray:
         """λ with the spreads of the atoms as they are, in the units of a frame stretched by D.
@@ -82,18 +92,24 @@ class Frame:
         lam = self.parameters(linear, shift)
         if lam is None or not self.family.parameters.contains(lam).all():
             return None
+        return self._with(lam, linear, shift)
+
+    def _with(self, lam: np.ndarray, linear: np.ndarray, shift: np.ndarray) -> Frame | None:
+        """The frame with λ after a change and its atoms, or None where the dictionary has none."""
         pattern = atoms_moved(self.pattern, linear, shift)
         return None if pattern is None else Frame(self.family, pattern, lam)
 
     def towards(self, change: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> Frame:
         """Move by ``change(1)`` = (D, g), or by a share of it if the box Λ asks for that."""
-        full = self.moved(*change(1.0))
-        if full is not None:
-            return full
+        full, box = self.parameters(*change(1.0)), self.family.parameters
+        if full is None:
+            return self
+        if box.contains(full).all():
+            return self._with(full, *change(1.0)) or self
         low, high = 0.0, 1.0
-        for _ in range(HALVINGS if self.parameters(*change(1.0)) is not None else 0):
-            lam = self.parameters(*change((low + high) / 2))
-            inside = lam is not None and self.family.parameters.contains(lam).all()
+        for _ in range(HALVINGS):
+            lam, _ = self._candidates(*change((low + high) / 2))
+            inside = box.contains(lam).all()
             low, high = ((low + high) / 2, high) if inside else (low, (low + high) / 2)
         partly = self.moved(*change(SHORT_OF_BOUNDS * low)) if low else None
         return self if partly is None else partly
@@ -207,8 +223,10 @@ def _seen(problem: Problem, frame: Frame, points: np.ndarray) -> np.ndarray:
     half = np.array([np.abs(side).max() for side in (problem.grid.x, problem.grid.y)])
     linear, shift = frame.motions
     seen = np.zeros(len(points))
-    for weight, f, t in zip(problem.weights, linear, shift, strict=True):
-        seen += weight * (np.abs(points @ f.T + t) <= half).all(axis=1)
+    for begin in range(0, len(linear), IMAGES_AT_ONCE):
+        some = slice(begin, begin + IMAGES_AT_ONCE)
+        places = np.einsum("iab,pb->iap", linear[some], points) + shift[some, :, None]
+        seen += problem.weights[some] @ (np.abs(places) <= half[None, :, None]).all(axis=1)
     return seen
 
 

@@ -124,9 +124,9 @@ class Observations:
     def map(self, stage: Callable[..., Any], *per_image: Any) -> Any:
         """Call ``stage(chunk, *rows)`` for every chunk and collect the rows that it returns.
 
-        ``per_image`` are arrays with one row per image, or None. The results, trees of arrays with
-        one row per image, come back as NumPy arrays. All chunks are under way before the first
-        result is waited for.
+        ``per_image`` are arrays with one row per image, None, or what `on_devices` made of one. The
+        results, trees of arrays with one row per image, come back as NumPy arrays. All chunks are
+        under way before the first result is waited for.
         """
         results = self.each(stage, *per_image)
         collected = [
@@ -152,14 +152,25 @@ class Observations:
         return [stage(chunk, *parts) for chunk, *parts in zip(self.chunks, *rows, strict=True)]
 
     def rows(self, per_image: Any) -> list[Any]:
-        """Split an array with one row per image as the chunks are; None is None for each."""
+        """Split an array with one row per image as the chunks are; None is None for each.
+
+        What `on_devices` returned is split already.
+        """
         if per_image is None:
             return [None] * len(self.chunks)
+        if isinstance(per_image, list):
+            return per_image
         places = zip(self.starts, self.counts, self.chunks, strict=True)
         return [
             _filled(np.asarray(per_image[begin : begin + count]), len(chunk.images))
             for begin, count, chunk in places
         ]
+
+    def on_devices(self, per_image: np.ndarray) -> list[Array]:
+        """Put the rows of each chunk on its device, for stages that are called many times."""
+        rows = self.rows(per_image.astype(self.dtype, copy=False))
+        pairs = zip(rows, self.chunks, strict=True)
+        return [jax.device_put(part, chunk.images.sharding) for part, chunk in pairs]
 
     def take(
         self, index: np.ndarray, weights: np.ndarray | None = None, size: int | None = None

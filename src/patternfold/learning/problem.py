@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -31,6 +32,10 @@ from patternfold.numerics.compilation import compiled
 
 AMPLE_PIXELS = 100_000
 """Pixels of all images together that tell some dozens of atoms well enough."""
+
+LONG_TO_ASK = ("gpu", "tpu")
+"""Where a call takes longer than what it computes: pixels come in one part. Elsewhere several parts
+of the same size share compiled code."""
 
 SHARED_ROWS = 1024
 """Rows of a chunk that may be filled up to share compiled code."""
@@ -136,6 +141,8 @@ class Problem:
 
     def sampling(self, phases: tuple[np.ndarray, ...]) -> Sampling:
         """The images at some pixels."""
+        if jax.default_backend() in LONG_TO_ASK:
+            phases = (np.sort(np.concatenate(phases)),)
         whole = len(phases[0]) == self.grid.n_pixels
         images = self.observations
         return Sampling(tuple(images if whole else images.at(p) for p in phases), phases)

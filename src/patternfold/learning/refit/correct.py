@@ -152,9 +152,7 @@ class Equations:
     @cached_property
     def _rows(self) -> list[Array]:
         """λ of each chunk, on its device."""
-        rows = self._images.rows(self.lam.astype(self._dtype))
-        chunks = zip(rows, self._images.chunks, strict=True)
-        return [jax.device_put(lam, chunk.images.sharding) for lam, chunk in chunks]
+        return self._images.on_devices(self.lam)
 
     @property
     def _dtype(self) -> np.dtype:

@@ -108,10 +108,11 @@ def refine_tangent(
     reach = min(4 * abs(coef), max_coef) + float(np.finfo(observations.dtype).tiny)
     names = [name for name, periodic in zip(box.names, box.periodic, strict=True) if periodic]
     both = Box((*box.names, "coef"), (*box.lower, -reach), (*box.upper, reach), periodic=names)
+    rows = observations.on_devices(lam)
 
     def model_at(atom: np.ndarray) -> Model:
         atom = atom[None].astype(observations.dtype)
-        return observations.total(partial(_tangent_model, atom=atom, base=distance), lam)
+        return observations.total(partial(_tangent_model, atom=atom, base=distance), rows)
 
     start = NewAtom(model_at, both, np.append(box.put_inside(gamma), coef))
     atom = [start, *descend(start, max_iter, TOLERANCE)][-1].point
