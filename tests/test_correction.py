@@ -1,5 +1,7 @@
 """Correction of all atoms and λ together, against dense equations."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -88,6 +90,25 @@ def test_steps_solve_the_whole_system(rng, kind):
         (there.lam - lam).ravel(), delta[m:], atol=1e-7 * np.abs(delta).max()
     )
     assert np.abs(delta[:m]).max() > 1e-3 < np.abs(delta[m:]).max()
+
+
+def test_an_anchor_keeps_its_pose_while_all_others_move(rng):
+    """Atoms move as in the dense system without the unknowns of the anchor's λ."""
+    problem, truth, lam, weights = weighted_problem(rng, "images")
+    pattern = truth.replace(truth.coef * 1.1, truth.gamma + 0.02)
+    matrix, slope = dense_equations(problem, pattern, lam, weights)
+    m, damping = pattern.n_atoms * 6, 0.1
+    # Image 2 is the anchor; image 4 weighs nothing.
+    free = np.ones(len(slope), bool)
+    free[m + 2 * 4 : m + 3 * 4] = free[m + 4 * 4 : m + 5 * 4] = False
+    damped = (matrix + damping * np.diag(np.diag(matrix)))[np.ix_(free, free)]
+    delta = np.linalg.solve(damped, slope[free])[:m]
+    there = equations_at(replace(problem, anchor=2), pattern, lam).step(damping)
+    moved = np.column_stack([there.pattern.gamma, there.pattern.coef])
+    start = np.column_stack([pattern.gamma, pattern.coef])
+    np.testing.assert_allclose((moved - start).ravel(), delta, atol=1e-7 * np.abs(delta).max())
+    assert (there.lam[2] == lam[2]).all()
+    assert np.abs(there.lam[[0, 1, 3]] - lam[[0, 1, 3]]).max() > 1e-3
 
 
 def test_slope_is_the_derivative_of_the_cost(rng):

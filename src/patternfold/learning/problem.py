@@ -203,7 +203,7 @@ class Problem:
         # A change of frame may have moved atoms out of their box: no step takes them back by force.
         box = self.atom_box.containing(pattern.gamma)
         where = (sampling, self.transformation, box, pattern, lam, move)
-        return Equations(*where, terms=self.terms)
+        return Equations(*where, terms=self.terms, anchor=self.anchor)
 
     def reweighted(self, pattern: Pattern, lam: np.ndarray, sampling: Sampling) -> Observations:
         """The images with weights as the loss gives them at a pattern; as they are without one."""

@@ -110,7 +110,10 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Equations:
-    """E with its normal equations at a pattern and λ, as a point of `descend`."""
+    """E with its normal equations at a pattern and λ, as a point of `descend`.
+
+    λ of the image ``anchor`` is held: the pattern's frame is its own.
+    """
 
     sampling: Sampling
     transformation: AbstractTransformation
@@ -121,6 +124,7 @@ class Equations:
     known_cost: float | None = None
     promised: float = np.inf
     terms: Terms | None = None
+    anchor: int | None = None
 
     @cached_property
     def cost(self) -> float:
@@ -173,7 +177,15 @@ class Equations:
             ]
             for part, distance in zip(self.sampling.parts, self._distances(atoms), strict=True)
         ]
-        return [reduce(_added, same) for same in zip(*parts, strict=True)]
+        return self._held([reduce(_added, same) for same in zip(*parts, strict=True)])
+
+    def _held(self, assembled: list[Assembled]) -> list[Assembled]:
+        """The equations with the anchor's λ as it is."""
+        if self.anchor is None:
+            return assembled
+        free = (np.arange(len(self.lam)) != self.anchor).astype(self._dtype)
+        rows = self._images.on_devices(free)
+        return [_without_tangents(a, part) for a, part in zip(assembled, rows, strict=True)]
 
     def _distances(self, atoms: Atoms) -> list[Distance]:
         """The distance on the pixels of each part."""
@@ -456,6 +468,16 @@ def _inverse_metric(
 @compiled
 def _added(one: Assembled, other: Assembled) -> Assembled:
     return jax.tree.map(jnp.add, one, other)
+
+
+@compiled
+def _without_tangents(assembled: Assembled, free: Float[Array, " B"]) -> Assembled:
+    """The equations of images that are not free as if no λ changed them: theirs then stays."""
+    dim = assembled.own.shape[1] - 1
+    factor = jnp.ones((len(free), dim + 1), free.dtype).at[:, :dim].set(free[:, None])
+    cross = assembled.cross * factor[:, None, :]
+    own = assembled.own * factor[:, None, :] * factor[:, :, None]
+    return assembled._replace(cross=cross, own=own)
 
 
 @partial(compiled, hot=True)
