@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,66 +12,26 @@ from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from patternfold.estimators.assignment import Assignment, assignment_of
 from patternfold.estimators.fitting import fitting
-from patternfold.estimators.images import (
-    ImageEstimator,
-    Pixels,
-    as_weights,
-    distinct_rows,
-    pixels_of,
-)
+from patternfold.estimators.images import ImageEstimator, Pixels, as_weights, pixels_of
+from patternfold.estimators.mixture_fitted import at_places, store_mixture, store_shares
+from patternfold.estimators.mixture_images import Given, compared_images, given_images, raised_by
 from patternfold.estimators.mixture_options import check_mixture, mixture_settings
-from patternfold.estimators.options import family_of, lighting_of, transformation_of
-from patternfold.learning.amplitude import Amplitude
-from patternfold.learning.coarse import coarsened
-from patternfold.learning.mixture.mixture import Assigned, Mixture, learn_mixture
-from patternfold.learning.mixture.outliers import usual_limits
-from patternfold.learning.observations import Observations
-from patternfold.learning.problem import Problem
+from patternfold.learning.mixture.mixture import (
+    Assigned,
+    Mixture,
+    MixtureLearned,
+    learn_mixture,
+)
 from patternfold.learning.project import align
 from patternfold.learning.state import Progress
 from patternfold.model.dictionaries import AbstractDictionary
-from patternfold.model.grid import Grid
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
-
-OUTLIER = -1
-"""Label of images that fit no group."""
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """Where images belong.
-
-    Attributes
-    ----------
-    labels : array of shape (N,)
-        Group of each image, −1 for those that fit none.
-    parts : array of shape (N,)
-        The part of that group that fits it best, an index into ``parts_``.
-    parameters : array of shape (N, d)
-        λ on that part's manifold.
-    distances : array of shape (N,)
-        ‖u − g·U_λ(p) − b‖ there.
-    confidence : array of shape (N,)
-        How much of the image belongs to its group, from 1/G to 1.
-    runner_up : array of shape (N,)
-        The group it belongs to next; its own where there is no other.
-    gain, offset : arrays of shape (N,)
-        g and b of the image.
-    """
-
-    labels: np.ndarray
-    parts: np.ndarray
-    parameters: np.ndarray
-    distances: np.ndarray
-    confidence: np.ndarray
-    runner_up: np.ndarray
-    gain: np.ndarray
-    offset: np.ndarray
 
 
 class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
@@ -109,6 +68,9 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         Whether each image has an offset of its own.
     max_iter : int, default=12
         Passes over the images in which parts are learned.
+    n_init : int, default=1
+        How often parts are learned, from other images each time; those that leave least of the
+        images are kept. No labels are asked for.
     image_shape : (H, W), optional
         Shape of flattened images; by default a square, or one row of pixels.
     random_state : int, RandomState or None, default=None
@@ -168,6 +130,17 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
 
     takes_missing: ClassVar[bool] = True
 
+    parts_: list[Pattern]
+    patterns_: list[Pattern]
+    part_labels_: np.ndarray
+    limits_: np.ndarray
+    labels_: np.ndarray
+    _pictures: np.ndarray
+    _exponent: int
+    transformation_: AbstractTransformation
+    temperature_: float
+    noise_: float | None
+
     def __init__(
         self,
         n_patterns: int | str = 10,
@@ -183,6 +156,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         gain: bool = True,
         offset: bool = False,
         max_iter: int = 12,
+        n_init: int = 1,
         image_shape: tuple[int, int] | None = None,
         random_state: Any = None,
         callback: Callable[[Progress], object] | None = None,
@@ -200,6 +174,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         self.gain = gain
         self.offset = offset
         self.max_iter = max_iter
+        self.n_init = n_init
         self.image_shape = image_shape
         self.random_state = random_state
         self.callback = callback
@@ -224,21 +199,26 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
             check_mixture(self)
             pixels = pixels_of(self, X, sample_mask, reset=True)
             weights = as_weights(sample_weight, len(pixels.rows))
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            amplitude = Amplitude.of_images("X", pixels.rows)
             with precision(pixels.rows.dtype):
-                problem, place = self._problem(pixels.lowered(amplitude), weights)
-                settings = mixture_settings(self, len(problem.observations), seed)
-                learned = learn_mixture(problem, settings, self._report(problem))
-            self.parts_: list[Pattern] = [amplitude.raised_pattern(p) for p in learned.patterns]
-            self._store_mixture(learned.mixture, amplitude)
-            self.transformation_ = problem.transformation
-            self.merge_tree_, self.eigenvalues_ = learned.merged.tree, learned.merged.eigenvalues
-            self.error_path_ = np.array(learned.path)
-            self.n_iter_ = len(learned.path)
-            self.stop_reason_ = learned.reason
-            self._store_images(learned.assigned, problem, pixels, weights, place)
+                given = given_images(self, pixels, weights)
+                learned = self._learn(given)
+                store_mixture(self, learned, given.amplitude)
+                images, place = given.problem.observations, given.place
+                if (place >= 0).all():
+                    scale = raised_by(self, images.grid)
+                    found = at_places(learned.assigned, place)
+                    self.assignment_ = self._assignment(found, images.squares[place], scale)
+                else:  # images without weight took no part; they belong somewhere all the same
+                    self.assignment_ = self._assigned(pixels)
+            store_shares(self, weights)
         return self
+
+    def _learn(self, given: Given) -> MixtureLearned:
+        """Sweep over the images: learn parts, merge them, make patterns of them."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        images = given.problem.observations
+        settings = mixture_settings(self, len(images), seed)
+        return learn_mixture(given.problem, settings, self._report(len(images)))
 
     def predict(self, X: Any, sample_mask: Any = None) -> np.ndarray:
         """Return the group of each image, −1 for those that fit none."""
@@ -249,9 +229,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         check_is_fitted(self)
         pixels = pixels_of(self, X, sample_mask, reset=False)
         with precision(pixels.rows.dtype):
-            images, scale = self._observations(pixels)
-            found = self.mixture_.assign(images)
-            return self._assignment(found, images.squares, scale)
+            return self._assigned(pixels)
 
     def transform(self, X: Any, sample_mask: Any = None) -> np.ndarray:
         """Return the distance ‖u − g·U_λ(p) − b‖ of each image to every group, shape (N, G).
@@ -261,7 +239,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         check_is_fitted(self)
         pixels = pixels_of(self, X, sample_mask, reset=False)
         with precision(pixels.rows.dtype):
-            images, scale = self._observations(pixels)
+            images, scale = compared_images(self, pixels)
             squares = self.mixture_.group_squares(images)
         return (scale * np.sqrt(squares)).astype(pixels.rows.dtype)
 
@@ -285,7 +263,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         pixels = pixels_of(self, X, None, reset=False)
         weights = as_weights(sample_weight, len(pixels.rows))
         with precision(pixels.rows.dtype):
-            images, _ = self._observations(pixels)
+            images, _ = compared_images(self, pixels)
             found, squares = self.mixture_.assign(images), images.squares
         total = (weights * squares).sum()
         return float(1 - (weights * found.square).sum() / total) if total else 1.0
@@ -318,101 +296,15 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
             self._pictures, self.part_labels_, self.transformation_, self.temperature_, self.noise_
         )
 
-    def _problem(self, pixels: Pixels, weights: np.ndarray) -> tuple[Problem, np.ndarray]:
-        """Return the images to learn from, and the place of each of the user's among them."""
-        index, summed, place = distinct_rows(pixels, weights)
-        images = pixels.take(index)
-        if images.blank(self.offset).all():
-            raise ValueError(
-                "All images with positive weight are blank: there is no pattern to learn."
-            )
-        if not isinstance(self.n_patterns, str) and self.n_patterns > len(index):
-            raise ValueError(
-                f"n_patterns={self.n_patterns} but only n_samples={len(index)} of the images in X "
-                "differ. Ask for fewer patterns, or for 'auto'."
-            )
-        grid, lighting = Grid(*self.image_shape_), lighting_of(self)
-        put = Observations.put(images.rows, grid, summed, images.counted, lighting=lighting)
-        smaller = coarsened(put)
-        put = put if smaller is None else smaller
-        return Problem(put, transformation_of(self), family_of(self)), place
-
-    def _observations(self, pixels: Pixels) -> tuple[Observations, float]:
-        """Images in the unit of the parts, on few pixels; what distances are to be raised by."""
-        unit = Amplitude(self._exponent)
-        rows, counted = pixels.lowered(unit)
-        grid = Grid(*self.image_shape_)
-        images = Observations.put(rows, grid, pixel_weights=counted, lighting=lighting_of(self))
-        smaller = coarsened(images)
-        images = images if smaller is None else smaller
-        pixels_each = grid.n_pixels / images.grid.n_pixels
-        return images, float(np.ldexp(np.sqrt(pixels_each), unit.exponent))
-
-    def _store_mixture(self, mixture: Mixture, amplitude: Amplitude) -> None:
-        """Set what images are compared with."""
-        self._exponent, self._pictures = amplitude.exponent, mixture.pictures
-        self.part_labels_ = mixture.groups
-        self.temperature_, self.noise_ = mixture.temperature, mixture.noise
-
-    def _store_images(
-        self,
-        found: Assigned,
-        problem: Problem,
-        pixels: Pixels,
-        weights: np.ndarray,
-        place: np.ndarray,
-    ) -> None:
-        """Set what is known of the training images, in the user's order."""
-        images, n_groups = problem.observations, int(self.part_labels_.max()) + 1
-        self.limits_ = np.full(n_groups, np.inf)
-        if self.outliers:
-            left = found.square / np.maximum(images.squares, np.finfo(np.float64).tiny)
-            self.limits_ = usual_limits(left, found.group, n_groups)
-        size = np.bincount(found.part, images.weights, len(self.parts_))
-        self.patterns_: list[Pattern] = []
-        for g in range(n_groups):
-            own = np.flatnonzero(self.part_labels_ == g)
-            self.patterns_.append(self.parts_[own[np.argmax(size[own])]])
-        if (place >= 0).all():
-            group, part, lam, square, gain, offset, share = (v[place] for v in found[:7])
-            chosen = Assigned(group, part, lam, square, gain, offset, share, found.near)
-            pixels_each = np.prod(self.image_shape_) / images.grid.n_pixels
-            scale = float(np.ldexp(np.sqrt(pixels_each), self._exponent))
-            self.assignment_ = self._assignment(chosen, images.squares[place], scale)
-        else:  # images without weight took no part; they belong somewhere all the same
-            with precision(pixels.rows.dtype):
-                images, scale = self._observations(pixels)
-                self.assignment_ = self._assignment(
-                    self.mixture_.assign(images), images.squares, scale
-                )
-        self.labels_ = self.assignment_.labels
-        self.parameters_ = self.assignment_.parameters
-        inside = self.labels_ >= 0
-        shares = np.bincount(self.labels_[inside], weights[inside], n_groups) / weights.sum()
-        self.proportions_ = shares
-        self.outlier_share_ = float(weights[~inside].sum() / weights.sum())
+    def _assigned(self, pixels: Pixels) -> Assignment:
+        images, scale = compared_images(self, pixels)
+        return self._assignment(self.mixture_.assign(images), images.squares, scale)
 
     def _assignment(self, found: Assigned, squares: np.ndarray, scale: float) -> Assignment:
-        """What is found of images, in the user's unit."""
-        left = found.square / np.maximum(squares, np.finfo(np.float64).tiny)
-        labels = np.where(left > self.limits_[found.group], OUTLIER, found.group)
-        rows = np.arange(len(labels))
-        others = found.share.copy()
-        others[rows, found.group] = -1
-        return Assignment(
-            labels,
-            found.part,
-            found.lam,
-            scale * np.sqrt(found.square),
-            found.share[rows, found.group],
-            others.argmax(axis=1) if others.shape[1] > 1 else found.group,
-            found.gain,
-            np.ldexp(found.offset, self._exponent),
-        )
+        return assignment_of(found, squares, self.limits_, scale, self._exponent)
 
-    def _report(self, problem: Problem) -> Callable[[str, float], bool]:
-        """Return what tells the user of each pass."""
-        count = len(problem.observations)
+    def _report(self, count: int) -> Callable[[str, float], bool]:
+        """Return what tells the user of each pass over so many images."""
 
         def tell(stage: str, misfit: float) -> bool:
             if self.verbose:

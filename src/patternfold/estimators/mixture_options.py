@@ -28,7 +28,7 @@ def check_mixture(estimator: Any) -> None:
         number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if value != "auto" and not (number and value >= 1):
             raise ValueError(f"{name}={value!r} must be an integer of at least 1, or 'auto'.")
-    check_counts(estimator, {"n_atoms": 1, "max_iter": 1})
+    check_counts(estimator, {"n_atoms": 1, "max_iter": 1, "n_init": 1})
     if estimator.n_atoms > MOST_ATOMS:
         raise ValueError(f"n_atoms={estimator.n_atoms} must be at most {MOST_ATOMS}.")
     for name in ("flexible", "outliers"):
@@ -53,7 +53,8 @@ def mixture_settings(estimator: Any, n_images: int, seed: int) -> MixtureSetting
     n_iter = int(estimator.max_iter)
     parts = PartSettings(int(n_parts), n_iter, n_hard=-(-n_iter // 3), seed=seed)
     flexible, outliers = bool(estimator.flexible), bool(estimator.outliers)
-    return MixtureSettings(parts, n_groups, int(estimator.n_atoms), flexible, outliers)
+    n_init, n_atoms = int(estimator.n_init), int(estimator.n_atoms)
+    return MixtureSettings(parts, n_groups, n_init, n_atoms, flexible, outliers)
 
 
 def parts_for(n_images: int, n_groups: int | None) -> int:

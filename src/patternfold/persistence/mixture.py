@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from patternfold.estimators.mixture import Assignment, PatternMixture
+from patternfold.estimators.assignment import Assignment
+from patternfold.estimators.mixture import PatternMixture
 from patternfold.estimators.mixture_options import check_mixture
 from patternfold.learning.coarse import coarse_grid
 from patternfold.model.grid import Grid

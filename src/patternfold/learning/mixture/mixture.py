@@ -14,7 +14,7 @@ from patternfold.learning.mixture.flexible import flexible_squares
 from patternfold.learning.mixture.merge import Merged, merge, shared_images
 from patternfold.learning.mixture.parts import (
     PartSettings,
-    learn_parts,
+    best_parts,
     relative,
     responsibilities,
     without_loners,
@@ -42,6 +42,7 @@ class MixtureSettings:
 
     parts: PartSettings
     n_groups: int | None
+    n_init: int = 1
     n_atoms: int = 8
     flexible: bool = True
     outliers: bool = False
@@ -51,7 +52,7 @@ class Assigned(NamedTuple):
     """Where each image belongs: its group, its part, λ there, what is left of ‖u‖², its light.
 
     ``share`` (N, G) is how much of it belongs to each group, ``square`` the squared distance to the
-    part, and ``near`` the best few parts with their shares.
+    part.
     """
 
     group: Int[Any, " N"]
@@ -61,7 +62,6 @@ class Assigned(NamedTuple):
     gain: Float[Any, " N"]
     offset: Float[Any, " N"]
     share: Float[Any, "N G"]
-    near: tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,7 @@ class Mixture:
         own = self.groups[nearest.part] == group[:, None]
         best = np.where(own, misfit, np.inf).argmin(axis=1)
         part, lam, square, gain, offset = (v[rows, best] for v in nearest)
-        near = nearest.part, share
-        return Assigned(group, part, lam, square, gain, offset, by_group, near)
+        return Assigned(group, part, lam, square, gain, offset, by_group)
 
     def group_squares(self, observations: Observations) -> np.ndarray:
         """Squared distance of each image to every group: to the best part that the bank finds."""
@@ -115,12 +114,18 @@ class Mixture:
 
 
 class MixtureLearned(NamedTuple):
-    """The outcome: the mixture, its parts as atoms, the merge, and misfits after each pass."""
+    """The outcome: the mixture, its parts as atoms, the merge, and misfits after each pass.
+
+    ``sizes`` are the images of each part, by weight; ``left`` is the share of each image's energy
+    that its part leaves.
+    """
 
     mixture: Mixture
     patterns: tuple[Pattern, ...]
     assigned: Assigned
     merged: Merged
+    sizes: np.ndarray
+    left: np.ndarray
     path: list[float]
     reason: str
 
@@ -133,7 +138,7 @@ def learn_mixture(
     """Learn parts, merge them into groups, and make patterns of them."""
     images, family = problem.observations, problem.transformation
     assigner = Assigner(images, family)
-    parts = learn_parts(assigner, settings.parts, report)
+    parts = best_parts(assigner, settings.parts, settings.n_init, report)
     if settings.outliers:
         parts = without_loners(assigner, parts)
     pictures = parts.pictures.astype(images.dtype)
@@ -150,7 +155,11 @@ def learn_mixture(
     mixture = Mixture(pictures, merged.groups, family, temperature, noise)
     assigned = mixture._assigned(nearest, misfit)
     patterns = as_patterns(problem, pictures, settings.n_atoms, settings.parts.seed)
-    return MixtureLearned(mixture, patterns, assigned, merged, parts.path, parts.reason)
+    sizes = np.bincount(assigned.part, images.weights, len(pictures))
+    left = assigned.square / np.maximum(images.squares, np.finfo(np.float64).tiny)
+    return MixtureLearned(
+        mixture, patterns, assigned, merged, sizes, left, parts.path, parts.reason
+    )
 
 
 def near_parts(

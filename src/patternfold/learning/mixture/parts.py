@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +47,24 @@ class Parts(NamedTuple):
     nearest: Nearest
     path: list[float]
     reason: str
+
+
+def best_parts(
+    assigner: Assigner,
+    settings: PartSettings,
+    n_init: int = 1,
+    report: Callable[[str, float], bool] | None = None,
+) -> Parts:
+    """Learn parts so many times, and keep those that leave least of the images."""
+    best: Parts | None = None
+    for k in range(n_init):
+        parts = learn_parts(assigner, replace(settings, seed=settings.seed + k), report)
+        if best is None or parts.path[-1] < best.path[-1]:
+            best = parts
+        if parts.reason == ASKED_TO_STOP:
+            return best._replace(reason=ASKED_TO_STOP)
+    assert best is not None
+    return best
 
 
 def learn_parts(
