@@ -1,8 +1,8 @@
 """Speed on a GPU, from NumPy to NumPy, in float32, warm unless said; bars are for one H200.
 
 python benchmarks/device.py                      all parts
-python benchmarks/device.py project local        some parts: project local render
-                                                 pats pats-large views memory
+python benchmarks/device.py project local        some parts: project local kernel
+                                                 render pats pats-large views memory
 python benchmarks/device.py --size small pats    sizes for a CPU, the default without a GPU
 python benchmarks/device.py --effort quick project
 
@@ -23,6 +23,7 @@ from typing import Any
 
 import _digits
 import jax
+import jax.numpy as jnp
 import memory
 import numpy as np
 from _rows import Table, about, at_least, at_most, on_gpu, row, start_up
@@ -37,6 +38,12 @@ from patternfold import (
     project,
 )
 from patternfold.datasets import search_box
+from patternfold.learning.observations import Observations
+from patternfold.learning.project import fused
+from patternfold.learning.project.locate import distance_to
+from patternfold.learning.project.refine import single
+from patternfold.model.atoms import stack_atoms
+from patternfold.model.grid import Grid
 
 FAMILY = RotationTranslationScaling()
 SHAPE, N_ATOMS = (40, 40), 16
@@ -117,6 +124,24 @@ def local_search(sizes: Sizes, options: dict[str, Any]) -> None:
     row("  ends at the true pose, %", f"{100 * near.mean():.3f}")
 
 
+def kernel(sizes: Sizes, options: dict[str, Any]) -> None:
+    """One evaluation of cost, slope and metric by the fused kernel, images on the device."""
+    n, dtype = sizes.local, np.dtype(np.float32)
+    pattern, images, lam, _ = random_case(n)
+    observations = Observations.put(images.reshape(n, -1), Grid(*SHAPE), size=n)
+    distance = single(distance_to(stack_atoms([pattern], dtype), FAMILY, observations))
+    title = f"fused kernel, {n:,} images, atom-pixels/s"
+    if not fused.is_covered(distance, None, dtype):
+        row(title, "skipped", "≥ 5.00e+11", note="it needs a GPU")
+        return
+    rows = (jnp.arange(n), None, jnp.asarray(lam), jnp.ones(n, bool))
+    stage = jax.jit(fused.first_order)
+    pixels = observations.chunks[0].images
+    jax.block_until_ready(stage(distance, pixels, *rows))
+    seconds = median_time(lambda: jax.block_until_ready(stage(distance, pixels, *rows)), 9)
+    at_least(title, n * N_ATOMS * SHAPE[0] * SHAPE[1] / seconds, 0.5e12, "{:.2e}")
+
+
 def rendering(sizes: Sizes, options: dict[str, Any]) -> None:
     """U_λ(p) alone."""
     n = sizes.render
@@ -188,6 +213,7 @@ def views(sizes: Sizes, options: dict[str, Any]) -> None:
 PARTS: dict[str, Callable[[Sizes, dict[str, Any]], None]] = {
     "project": global_search,
     "local": local_search,
+    "kernel": kernel,
     "render": rendering,
     "pats": learning,
     "pats-large": large_learning,

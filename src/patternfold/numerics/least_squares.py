@@ -85,7 +85,7 @@ class Descent(NamedTuple):
 
 
 def minimise(
-    model_at: Callable[[Points], Model],
+    model_at: Callable[..., Model],
     starts: Points,
     box: Box,
     max_iter: int | Array,
@@ -93,6 +93,7 @@ def minimise(
     rule: Damping = SMALL,
     damping: Scalars | None = None,
     like: Model | None = None,
+    wanted: Bool[Array, " B"] | None = None,
 ) -> Descent:
     """Go downhill from every start, at most ``max_iter`` steps; no cost ever rises.
 
@@ -117,6 +118,9 @@ def minimise(
         Where an earlier descent has left the damping.
     like : Model, optional
         Arrays of the shapes of a model: with them ``model_at`` is traced once, not twice.
+    wanted : array of shape (B,), optional
+        Which problems are asked; others stay at their starts, at infinite cost. ``model_at`` then
+        takes a second argument that marks those under way, and may return anything for the rest.
     """
 
     def unfinished(carry: tuple[Array, Descent]) -> Array:
@@ -125,11 +129,13 @@ def minimise(
 
     def turn(carry: tuple[Array, Descent]) -> tuple[Array, Descent]:
         count, state = carry
-        model = jax.lax.optimization_barrier(model_at(state.trial))
+        asked = () if wanted is None else (~state.done,)
+        model = jax.lax.optimization_barrier(model_at(state.trial, *asked))
         return count + 1, advance(state, model, box, rounding, rule)
 
     like = jax.eval_shape(model_at, starts) if like is None else like
     first = begin(starts, like, rule, damping)
+    first = first if wanted is None else first._replace(done=~wanted)
     return jax.lax.while_loop(unfinished, turn, (jnp.asarray(0), first))[1]
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from patternfold.learning.distance import Distance
+from patternfold.learning.project import fused
 from patternfold.numerics.least_squares import Descent, Model, minimise
 
 BLOCK_BYTES = {"cpu": 2**19, "gpu": 2**26, "tpu": 2**26}
@@ -97,7 +98,10 @@ def refine(
     def first_order(rows: Rows) -> Ends:
         return descend(distance.first_order, rows, None, first_steps)
 
-    ends = over_blocks(first_order, rows, rows.wanted, len(distance.x))
+    if fused.is_covered(distance, pixels.roots, dtype):
+        ends = _fused(distance, pixels, rows, first_steps, rounding)
+    else:
+        ends = over_blocks(first_order, rows, rows.wanted, len(distance.x))
     if not newton:
         return ends
 
@@ -108,6 +112,24 @@ def refine(
     unfinished = rows.wanted & ~ends.done
     again = (rows._replace(lam=ends.lam), ends)
     return over_blocks(second_order, again, unfinished, len(distance.x), ends)
+
+
+def _fused(
+    distance: Distance,
+    pixels: Pixels,
+    rows: Rows,
+    steps: int | Array,
+    rounding: Float[Array, " B"],
+) -> Ends:
+    """All rows at once, by the kernel: nothing of the size of their pixels exists."""
+
+    def model_at(lam: Float[Array, "R d"], asked: Bool[Array, " R"]) -> Model:
+        return fused.first_order(distance, pixels.images, rows.image, rows.pattern, lam, asked)
+
+    box, like = distance.transformation.parameters, Model.blank(rows.lam)
+    least = rounding[rows.image]
+    end = minimise(model_at, rows.lam, box, steps, least, like=like, wanted=rows.wanted)
+    return _ends(end)
 
 
 def _unreached(lam: Float[Array, "R d"]) -> Ends:

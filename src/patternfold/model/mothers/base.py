@@ -59,6 +59,10 @@ class AbstractRadialMother(AbstractMother):
 
     is_radial: ClassVar[bool] = True
 
+    is_elementary: ClassVar[bool] = False
+    """Whether `profile` takes nothing but sums, products, quotients, exponentials and logarithms,
+    which kernels for GPUs know."""
+
     @abstractmethod
     def profile(self, z: Points) -> tuple[Points, Points]:
         """Return φ and dφ/dz as functions of z."""

@@ -13,6 +13,7 @@ from patternfold.model.mothers.base import AbstractRadialMother, Points
 class Gaussian(AbstractRadialMother):
     r"""Gaussian of unit norm, :math:`φ = \sqrt{2/π}\, e^{-(x^2+y^2)}`."""
 
+    is_elementary: ClassVar[bool] = True
     gaussian_height: ClassVar[float | None] = math.sqrt(2 / math.pi)
 
     def profile(self, z: Points) -> tuple[Points, Points]:

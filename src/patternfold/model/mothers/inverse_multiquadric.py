@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ class InverseMultiquadric(AbstractRadialMother):
         Exponent μ < 0.
     """
 
+    is_elementary: ClassVar[bool] = True
     mu: float = eqx.field(static=True)
 
     def __init__(self, mu: SupportsFloat = -3.0):

@@ -199,6 +199,12 @@ class AbstractAffineTransformation(AbstractTransformation):
         yy = (monomials @ (along_y * along_y))[place]
         metric = jnp.block([[xx, xy], [xy, yy]])
         along_w = jnp.concatenate([e @ (along_x * w), e @ (along_y * w)])
+        return self.products_from_moments(lam, metric, along_w)
+
+    def products_from_moments(
+        self, lam: Float[Array, " d"], metric: Float[Array, "6 6"], along_w: Float[Array, " 6"]
+    ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+        """Return TᵀT and Tᵀw from the inner products of those six images, with w and each other."""
         slopes = jnp.moveaxis(jax.jacfwd(self.matrix)(lam), -1, 0).reshape(-1, 6)
         return slopes @ metric @ slopes.T, slopes @ along_w
 
