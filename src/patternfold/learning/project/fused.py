@@ -12,7 +12,8 @@ that backend is missing, or a case is not covered, XLA does the work.
 from __future__ import annotations
 
 import os
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -24,12 +25,6 @@ from patternfold.learning.lighting import PLAIN
 from patternfold.model.mothers import AbstractRadialMother
 from patternfold.model.transformations import AbstractAffineTransformation
 from patternfold.numerics.least_squares import Model
-
-try:
-    from jax.experimental import pallas as pl
-    from jax.experimental.pallas import triton as plgpu
-except ImportError:  # a JAX without the Triton backend
-    pl = plgpu = None
 
 SWITCH = "PATTERNFOLD_FUSED"
 """Environment variable: "off" leaves the work to XLA; "interpret" runs the kernel's steps in plain
@@ -55,9 +50,9 @@ def is_covered(distance: Distance, roots: Any, dtype: Any) -> bool:
     device = jax.default_backend() == "gpu" or _interpreted()
     plain = distance.lighting == PLAIN and roots is None and (terms is None or terms.loss is None)
     return (
-        pl is not None
-        and device
+        device
         and os.environ.get(SWITCH) != "off"
+        and _pallas() is not None
         and plain
         and dtype == jnp.float32
         and isinstance(distance.transformation, AbstractAffineTransformation)
@@ -115,14 +110,27 @@ def _maps(distance: Distance) -> Any:
     return jnp.stack([a, b, -(a * x + b * y), c, d, -(c * x + d * y)], axis=-1)
 
 
+@cache
+def _pallas() -> tuple[Any, Any] | None:
+    """Pallas and its Triton backend, imported when first used, or None in a JAX without them."""
+    try:
+        return import_module("jax.experimental.pallas"), import_module(
+            "jax.experimental.pallas.triton"
+        )
+    except ImportError:
+        return None
+
+
 def _interpreted() -> bool:
     return os.environ.get(SWITCH) == "interpret"
 
 
 def _call(mother: AbstractRadialMother, count: Array, rows: Array, *arrays: Array) -> Array:
     """Run the kernel, one program for each row."""
-    images = arrays[-1]
-    kernel = partial(_row_sums, mother=mother, n_pixels=images.shape[1])
+    modules, images = _pallas(), arrays[-1]
+    assert modules is not None
+    pl, plgpu = modules
+    kernel = partial(_row_sums, modules=modules, mother=mother, n_pixels=images.shape[1])
     return pl.pallas_call(
         kernel,
         out_shape=jax.ShapeDtypeStruct((len(rows), N_SUMS), images.dtype),
@@ -144,10 +152,12 @@ def _row_sums(
     images: Any,
     out: Any,
     *,
+    modules: tuple[Any, Any],
     mother: AbstractRadialMother,
     n_pixels: int,
 ) -> None:
     """Write the sums of one row."""
+    pl, plgpu = modules
     row = pl.program_id(0)
     image, pattern = rows[row, 0], rows[row, 1]
 
