@@ -6,7 +6,7 @@ ARGS ?=
 BENCHMARKS ?= benchmarks/core.py benchmarks/pose_recovery.py benchmarks/projection.py \
   benchmarks/projection_speed.py benchmarks/device.py
 
-FUZZERS := fuzz/model_files.py fuzz/pictures.py fuzz/step_files.py
+FUZZERS := fuzz/model_files.py fuzz/pictures.py fuzz/step_files.py fuzz/checkpoints.py
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -1,11 +1,13 @@
 """Damaged model files: loading gives a model or a ModelFileError, soon and in little room.
 
-Some of the models that could be loaded are used at the end, where most of the time is compilation;
-using one may end in a ValueError.
+What was loaded can be saved and loaded again. Some of the models are used at the end, where most of
+the time is compilation; using one gives finite numbers or a ValueError.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,48 +15,35 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]
+sys.path[:0] = [str(Path(__file__).parent)]
 
 import numpy as np  # noqa: E402
-from harness import fuzz, options_of  # noqa: E402
-from helpers import small_jpats, small_model, small_views_classifier  # noqa: E402
+from harness import MOST_MEMORY, Finding, Made, run  # noqa: E402
 from zips import hurt_zip  # noqa: E402
 
 from patternfold.learning.fitted import fitted_manifolds  # noqa: E402
-from patternfold.persistence import Examples, ModelFileError, read_model_file, save  # noqa: E402
+from patternfold.persistence import ModelFileError, read_model_file, save  # noqa: E402
 
-MOST_USED = 20
-"""Models that are used: each takes seconds to compile."""
+SEEDS_VARIABLE = "PATTERNFOLD_FUZZ_SEEDS"
+"""Names the folder of the files to damage, for the processes that share the cases."""
+
+MOST_USED = 6
+"""Models that each process uses: each takes seconds to compile."""
 
 LONGEST_USE = 120.0
 """Seconds."""
 
+SAVED_AGAIN = 20
+"""One in so many of the loaded models is saved and loaded again."""
+
 to_use: list[Any] = []
+seeds: list[bytes] = []
 
 
-def _seeds() -> list[bytes]:
-    """Small files of every kind, and those of version 0.1."""
-    files = [path.read_bytes() for path in sorted((ROOT / "tests/data").glob("*.pfold"))]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "seed")
-        for transformation in ("similarity", "affine", "scaling"):
-            model, images = small_model(transformation, "inverse-multiquadric")
-            examples = Examples(images[:2], model.parameters_[:2], ("a.png", "b.png"), ("", ""))
-            save(model, path, preparation={"size": [16, 16]}, examples=examples)
-            files.append(path.read_bytes())
-        for model in (small_jpats()[0], small_views_classifier()[0]):
-            save(model, path)
-            files.append(path.read_bytes())
-    return files
-
-
-SEEDS = _seeds()
-
-
-def make(rng: np.random.Generator) -> tuple[bytes, str]:
+def make(rng: np.random.Generator) -> Made:
     """Damage one of the files."""
-    return hurt_zip(SEEDS[int(rng.integers(len(SEEDS)))], "model.json", rng)[0], ".ptm"
+    content, mode = hurt_zip(seeds[int(rng.integers(len(seeds)))], "model.json", rng)
+    return Made(content, ".ptm", mode)
 
 
 def check(path: Path) -> str:
@@ -63,9 +52,19 @@ def check(path: Path) -> str:
         model = read_model_file(path).model
     except ModelFileError:
         return "refused"
-    if len(to_use) < MOST_USED and zlib.crc32(path.read_bytes()) % 50 == 0:
+    chance = zlib.crc32(path.read_bytes())
+    if chance % SAVED_AGAIN == 0:
+        _save_again(model, path)
+    if len(to_use) < MOST_USED and chance % 50 == 0:
         to_use.append(model)
     return "loaded"
+
+
+def _save_again(model: Any, path: Path) -> None:
+    save(model, path)
+    again = read_model_file(path).model
+    if type(again) is not type(model) or again.image_shape_ != model.image_shape_:
+        raise Finding("another model after saving and loading")
 
 
 def use(model: Any) -> str:
@@ -74,7 +73,9 @@ def use(model: Any) -> str:
     image = np.full((1, *view.image_shape), 0.5, np.float32)
     started = time.process_time()
     try:
-        view.project(image, "quick")
+        found = view.project(image, "quick")
+        if not all(np.isfinite(part).all() for part in (found.parameters, found.distances)):
+            return "finding: numbers that are not finite"
         outcome = "used"
     except ValueError:
         outcome = "refused"
@@ -85,13 +86,24 @@ def use(model: Any) -> str:
     return outcome
 
 
-def main() -> int:
-    """Load all, then use some."""
-    code = fuzz(make, check, options_of(__doc__))
+def use_some() -> list[str]:
+    """Use the models that were kept; return findings."""
     outcomes = [use(model) for model in to_use]
-    found = [outcome for outcome in outcomes if outcome.startswith("finding")]
-    print(f"on use: {outcomes.count('used')} used, {outcomes.count('refused')} refused, {found}")
-    return 1 if found else code
+    print(f"on use: {outcomes.count('used')} used, {outcomes.count('refused')} refused")
+    return [outcome for outcome in outcomes if outcome.startswith("finding")]
+
+
+def main() -> int:
+    """Make the seeds, unless another process has, and damage them."""
+    with tempfile.TemporaryDirectory() as folder:
+        if SEEDS_VARIABLE not in os.environ:
+            script = Path(__file__).with_name("model_seeds.py")
+            subprocess.run([sys.executable, str(script), folder], check=True)
+            os.environ[SEEDS_VARIABLE] = folder
+        for path in sorted(Path(os.environ[SEEDS_VARIABLE]).glob("*.pfold")):
+            read_model_file(path)
+            seeds.append(path.read_bytes())
+        return run(make, check, __doc__, MOST_MEMORY, use_some)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,16 @@ sys.path[:0] = [str(Path(__file__).parent)]
 
 import numpy as np  # noqa: E402
 import tifffile  # noqa: E402
-from harness import Finding, damaged, main  # noqa: E402
+from damage import damaged  # noqa: E402
+from harness import Finding, Made, run  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from patternfold.files import ImageFileError, Preparation, read_images  # noqa: E402
 
 PREPARATION = Preparation(size=(8, 8))
+
+MOST_MEMORY = 4.0
+"""GB: a picture of few bytes may have `LARGEST` pixels, which are made before they are scaled."""
 
 
 def _encode(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -109,7 +113,7 @@ SEEDS = _pictures() + _stacks() + _arrays()
 ENDINGS = sorted({ending for _, ending in SEEDS})
 
 
-def make(rng: np.random.Generator) -> tuple[bytes, str]:
+def make(rng: np.random.Generator) -> Made:
     """Damage one of the files, rarely splice two, and rarely give it another's ending."""
     content, ending = SEEDS[int(rng.integers(len(SEEDS)))]
     if rng.random() < 0.05:
@@ -119,7 +123,7 @@ def make(rng: np.random.Generator) -> tuple[bytes, str]:
         )
     if rng.random() < 0.05:
         ending = ENDINGS[int(rng.integers(len(ENDINGS)))]
-    return damaged(content, rng), ending
+    return Made(damaged(content, rng), ending)
 
 
 def check(path: Path) -> str:
@@ -134,4 +138,4 @@ def check(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(make, check, __doc__)
+    sys.exit(run(make, check, __doc__, MOST_MEMORY))

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent)]
 
 import numpy as np  # noqa: E402
-from harness import Finding, main  # noqa: E402
+from harness import MOST_MEMORY, Finding, Made, run  # noqa: E402
 from zips import hurt_zip  # noqa: E402
 
 from patternfold.experiments.base import Done  # noqa: E402
@@ -37,10 +37,10 @@ def _seed() -> bytes:
 SEED = _seed()
 
 
-def make(rng: np.random.Generator) -> tuple[bytes, str]:
+def make(rng: np.random.Generator) -> Made:
     """Damage the file; the ending tells how."""
-    content, revealed = hurt_zip(SEED, "step.json", rng)
-    return content, ONLY_BYTES if revealed else ".edited"
+    content, mode = hurt_zip(SEED, "step.json", rng)
+    return Made(content, ONLY_BYTES if mode in ("bytes", "cut") else ".edited", mode)
 
 
 def check(path: Path) -> str:
@@ -60,4 +60,4 @@ def _plain(values: dict[str, object]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    main(make, check, __doc__)
+    sys.exit(run(make, check, __doc__, MOST_MEMORY))

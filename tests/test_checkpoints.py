@@ -1,9 +1,11 @@
 """Checkpoints: a run that was broken off ends where it would have ended."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from helpers import small_stacks
 import patternfold as pf
 from patternfold import datasets
 from patternfold.learning import journal
+from patternfold.learning.journal import _SIZES, CheckpointError, Journal
 
 OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 1}
 
@@ -135,3 +138,23 @@ def test_kill_minus_nine(images, tmp_path):
     told = []
     model = pf.PATS(2, callback=told.append, **OPTIONS).fit(images, checkpoint=tmp_path / "x.ckpt")
     same(pf.PATS(2, **OPTIONS).fit(images), model)
+
+
+def test_steps_that_were_changed_are_refused(tmp_path):
+    """A record whose checksum is right but whose arrays are none that were written."""
+    path = tmp_path / "checkpoint"
+    first = Journal(path, {})
+    first.put("atom", {"coef": np.ones(2)})
+    for change in ({"coef": np.array([None], object)}, {"other": np.ones(1)}):
+        content = io.BytesIO()
+        np.savez(content, name=np.array("atom"), **change)
+        data = content.getvalue()
+        first._file.write(_SIZES.pack(len(data), zlib.crc32(data)) + data)
+    first.close()
+    again = Journal(path, {})
+    assert again.take("atom")["coef"].tolist() == [1.0, 1.0]
+    with pytest.raises(CheckpointError, match=r"type that is not allowed.*; name another"):
+        again.take("atom")
+    with pytest.raises(CheckpointError, match="or was changed"), again.refusing():
+        again.take("atom")["coef"]
+    again.close()

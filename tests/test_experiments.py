@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from small_steps import squares
 
 from patternfold import __version__, datasets
+from patternfold._archives.archive import write_archive
 from patternfold.cli import main
 from patternfold.experiments import Claim, Experiment, Outcome, Picture, registry, standins
 from patternfold.experiments.base import Done
@@ -24,7 +25,6 @@ from patternfold.experiments.results import run_experiment
 from patternfold.experiments.steps import fingerprint, read_step, save_step
 from patternfold.experiments.together import run_together
 from patternfold.experiments.workers import Pool, _thread_settings
-from patternfold.persistence.archive import write_archive
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import patternfold
 ROOT = Path(patternfold.__file__).parent
 
 STOREYS = [
-    {"_version", "_validation", "_writing"},
+    {"_version", "_validation", "_writing", "_archives"},
     {"numerics", "model"},
     {"dc"},
     {"learning"},

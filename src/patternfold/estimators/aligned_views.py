@@ -250,8 +250,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names such as ``view_5_pixel_0``, ``distance_5`` and ``theta_5``."""
         check_is_fitted(self)
-        count = Grid(*self.image_shape_).n_pixels if self.features == "pixels" else n_gradients()
-        value = FEATURES[self.features]
+        count, value = self._n_values, FEATURES[self.features]
         names = [f"view_{c}_{value}_{i}" for c in self.classes_ for i in range(count)]
         if self.distances:
             names += [f"distance_{c}" for c in self.classes_]
@@ -268,8 +267,14 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         return tags
 
     @property
+    def _n_values(self) -> int:
+        """Features of one view."""
+        return Grid(*self.image_shape_).n_pixels if self.features == "pixels" else n_gradients()
+
+    @property
     def _n_features_out(self) -> int:
-        return len(self.get_feature_names_out())
+        dim = self.transformation_.parameters.dim if self.parameters else 0
+        return len(self.classes_) * (self._n_values + bool(self.distances) + dim)
 
     def _view(self, rows: np.ndarray, lam: np.ndarray) -> np.ndarray:
         """Return the images as one manifold sees them, as rows of features."""

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from patternfold._archives.archive import open_archive, write_archive
+from patternfold._archives.arrays import array_members, read_arrays
 from patternfold._version import __version__
 from patternfold.experiments.base import Done, Values
-from patternfold.persistence.archive import open_archive, write_archive
-from patternfold.persistence.arrays import array_members, read_arrays
 from patternfold.persistence.schema import take
 
 _KEY = re.compile(r"\w[\w.-]*", re.ASCII)

@@ -104,6 +104,8 @@ def read_originals(sources: Sequence[Source]) -> Iterator[np.ndarray]:
 def _read(path: Path) -> Iterator[Page]:
     """Yield the pictures of a file."""
     ending = path.suffix.lower()
+    if path.exists() and not path.is_file():  # a pipe or device might never end
+        raise ValueError("it is no ordinary file")
     if ending in ARRAYS:
         yield from (Page(values, label) for values, label in read_arrays(path))
     elif ending in STACKS:

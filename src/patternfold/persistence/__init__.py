@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from patternfold._archives.archive import Archive, open_archive, write_archive
+from patternfold._archives.arrays import array_members, read_arrays, read_packed_arrays
 from patternfold._version import __version__
 from patternfold.estimators import JPATS, PATS, AlignedViewsClassifier, PatternMixture
 from patternfold.model.transformations import AbstractTransformation
-from patternfold.persistence.archive import Archive, open_archive, write_archive
-from patternfold.persistence.arrays import array_members, read_arrays, read_packed_arrays
 from patternfold.persistence.classifiers import (
     pack_aligned_views,
     pack_jpats,

@@ -29,7 +29,14 @@ from patternfold.persistence.models import (
     describe_options,
     describe_terms,
 )
-from patternfold.persistence.schema import Plain, take, take_array, take_shape
+from patternfold.persistence.schema import (
+    Plain,
+    take,
+    take_array,
+    take_number,
+    take_parameters,
+    take_shape,
+)
 
 
 def pack_jpats(model: JPATS) -> Payload:
@@ -58,12 +65,14 @@ def unpack_jpats(payload: Payload) -> JPATS:
     description, arrays = payload
     shared = _build_shared(description, arrays)
     model = JPATS(**(_components(shared) | build_options(JPATS, description)))
-    lam = take_array(arrays, "cross_parameters", 3)
-    known = take_array(arrays, "known", 1, "b")
     dim = shared["transformation_"].parameters.dim
-    if lam.shape != (len(known), len(shared["classes_"]), dim):
+    lam = take_parameters(arrays, "cross_parameters", 3, dim)
+    known = take_array(arrays, "known", 1, "b")
+    if lam.shape[:2] != (len(known), len(shared["classes_"])):
         raise ValueError(f"the array 'cross_parameters' has shape {lam.shape}")
     path = take_array(arrays, "error_path", 2)
+    if not path.shape[1]:
+        raise ValueError(f"the array 'error_path' has shape {path.shape}")
     threshold = description.get("outlier_threshold")
     remembered = {
         "cross_parameters_": np.where(known[:, None, None], lam, np.nan),
@@ -71,7 +80,7 @@ def unpack_jpats(payload: Payload) -> JPATS:
         "n_iter_": max(1, len(path) - 1),
         "stop_reason_": take(description, "stop_reason", str),
         "outlier_threshold_": (
-            math.inf if threshold is None else take(description, "outlier_threshold", float)
+            math.inf if threshold is None else take_number(description, "outlier_threshold", 0)
         ),
         "outlier_label_": _plain(description.get("outlier_label")),
         "temperature_": _temperature(description),

@@ -17,6 +17,9 @@ from patternfold.model.prior import Prior, as_prior, no_prior
 from patternfold.model.transformations import TRANSFORMATIONS, AbstractTransformation, sum_of
 from patternfold.persistence.schema import Plain, take, take_array, take_list
 
+LARGEST_COEFFICIENT = 1e300
+"""Of an atom: the brightest images to learn from have 1e180, and float64 ends at 1e308."""
+
 
 def describe_transformation(transformation: AbstractTransformation) -> dict[str, Any]:
     """Name a registered family, with its options and its box; those of a sum each by itself."""
@@ -154,12 +157,28 @@ def pattern_arrays(pattern: Pattern) -> dict[str, np.ndarray]:
 
 def build_pattern(description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Pattern:
     """Return the pattern from its description and atoms."""
-    return Pattern(
+    pattern = Pattern(
         take_array(arrays, "coef", 1),
         take_array(arrays, "gamma", 2),
         build_mother(take(description, "mother", dict)),
         build_dictionary(take(description, "dictionary", dict)),
     )
+    require_sensible(pattern)
+    return pattern
+
+
+def require_sensible(pattern: Pattern) -> None:
+    """Refuse numbers that can be computed with in principle only: no learned atom has them."""
+    if (np.abs(pattern.coef) > LARGEST_COEFFICIENT).any():
+        raise ValueError(f"a coefficient is above {LARGEST_COEFFICIENT:g}")
+    names = pattern.dictionary.parameters.names
+    for name, (least, most) in pattern.dictionary.limits.items():
+        values = pattern.gamma[:, names.index(name)]
+        wrong = values[(values < least) | (values > most)]
+        if len(wrong):
+            raise ValueError(
+                f"an atom has {name}={wrong[0]:g}; it must be between {least:g} and {most:g}"
+            )
 
 
 def _describe_box(box: Box) -> dict[str, Any]:

@@ -21,9 +21,16 @@ from patternfold.persistence.components import (
     build_transformation,
     describe_pattern,
     describe_transformation,
+    require_sensible,
 )
 from patternfold.persistence.models import Payload, build_options, describe_options
-from patternfold.persistence.schema import take, take_array, take_shape
+from patternfold.persistence.schema import (
+    take,
+    take_array,
+    take_number,
+    take_parameters,
+    take_shape,
+)
 
 _PER_IMAGE = {
     "labels": "iu",
@@ -97,6 +104,9 @@ def unpack_mixture(payload: Payload) -> PatternMixture:
         raise ValueError(f"the array 'pictures' has shape {pictures.shape}")
     assignment = _assignment(arrays, transformation.parameters.dim, len(parts), n_groups)
     path = take_array(arrays, "error_path", 1)
+    proportions, tree = take_array(arrays, "proportions", 1), take_array(arrays, "merge_tree", 2)
+    if len(proportions) != n_groups or tree.shape != (len(parts) - 1, 4):
+        raise ValueError("its proportions or its tree of parts do not fit its parts")
     noise = description.get("noise")
     exponent = take(description, "exponent", int)
     if abs(exponent) > 2048:
@@ -106,15 +116,15 @@ def unpack_mixture(payload: Payload) -> PatternMixture:
         part_labels_=groups,
         patterns_=[parts[k] for k in main],
         limits_=np.where(limits < 0, math.inf, limits),
-        proportions_=take_array(arrays, "proportions", 1),
-        merge_tree_=take_array(arrays, "merge_tree", 2),
+        proportions_=proportions,
+        merge_tree_=tree,
         eigenvalues_=take_array(arrays, "eigenvalues", 1),
         error_path_=path,
         n_iter_=max(1, len(path)),
         stop_reason_=take(description, "stop_reason", str),
-        temperature_=take(description, "temperature", float),
-        noise_=None if noise is None else take(description, "noise", float),
-        outlier_share_=take(description, "outlier_share", float),
+        temperature_=take_number(description, "temperature", 0),
+        noise_=None if noise is None else take_number(description, "noise", 0),
+        outlier_share_=take_number(description, "outlier_share", 0, 1),
         _exponent=exponent,
         _pictures=pictures,
         assignment_=assignment,
@@ -137,20 +147,26 @@ def _parts(description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> lis
     mother = build_mother(take(description, "mother", dict))
     dictionary = build_dictionary(take(description, "dictionary", dict))
     ends = np.cumsum(counts)
-    return [
+    parts = [
         Pattern(coef[end - n : end], gamma[end - n : end], mother, dictionary)
         for end, n in zip(ends, counts, strict=True)
     ]
+    for part in parts:
+        require_sensible(part)
+    return parts
 
 
 def _assignment(
     arrays: Mapping[str, np.ndarray], dim: int, n_parts: int, n_groups: int
 ) -> Assignment:
     """Return what is known of the training images."""
-    lam = take_array(arrays, "image_parameters", 2)
+    lam = take_parameters(arrays, "image_parameters", 2, dim)
     values = {name: take_array(arrays, f"image_{name}", 1, k) for name, k in _PER_IMAGE.items()}
-    alike = {len(v) for v in values.values()} == {len(lam)} and lam.shape[1] == dim
-    known = alike and (-1 <= values["labels"]).all() and (values["labels"] < n_groups).all()
-    if not known or not ((0 <= values["parts"]) & (values["parts"] < n_parts)).all():
+    alike = {len(v) for v in values.values()} == {len(lam)}
+    ranges = {"labels": (-1, n_groups), "parts": (0, n_parts), "runner_up": (-1, n_groups)}
+    if not alike or any(
+        (values[name] < low).any() or (values[name] >= high).any()
+        for name, (low, high) in ranges.items()
+    ):
         raise ValueError("the places of its images do not fit together")
     return Assignment(parameters=lam, **values)

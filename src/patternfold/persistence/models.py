@@ -25,7 +25,14 @@ from patternfold.persistence.components import (
     describe_transformation,
     pattern_arrays,
 )
-from patternfold.persistence.schema import Plain, take, take_array, take_list, take_shape
+from patternfold.persistence.schema import (
+    Plain,
+    take,
+    take_array,
+    take_list,
+    take_parameters,
+    take_shape,
+)
 
 
 class Payload(NamedTuple):
@@ -166,7 +173,10 @@ def _recall(model: PATS, arrays: Mapping[str, np.ndarray]) -> None:
     """What batches have told, for `PATS.partial_fit`."""
     size = model.pattern_.coef.size + model.pattern_.gamma.size
     sums = [take_array(arrays, name, rank) for name, rank in MEMORY.items()]
-    cost, alone, count = take_array(arrays, "memory_counts", 1)
+    counts = take_array(arrays, "memory_counts", 1)
+    if counts.shape != (3,) or (counts < 0).any():
+        raise ValueError("the array 'memory_counts' must hold three numbers of at least 0")
+    cost, alone, count = counts
     for part in sums:
         if part.shape != (size,) * part.ndim:
             raise ValueError(f"an array of the memory has shape {part.shape}")
@@ -194,7 +204,7 @@ def unpack_pats(payload: Payload) -> PATS:
     model.transformation_ = transformation
     model.loss_ = loss
     model.prior_ = None if priors is None else priors[0]
-    model.parameters_ = take_array(arrays, "parameters", 2)
+    model.parameters_ = take_parameters(arrays, "parameters", 2, transformation.parameters.dim)
     model.error_path_ = take_array(arrays, "error_path", 1)
     model.n_iter_ = max(1, len(model.error_path_))
     model.stop_reason_ = take(description, "stop_reason", str)
@@ -204,8 +214,6 @@ def unpack_pats(payload: Payload) -> PATS:
     model.gain_, model.offset_ = (take_array(arrays, name, 1) for name in ("gain", "offset"))
     if not len(model.gain_) == len(model.offset_) == len(model.parameters_):
         raise ValueError(f"the array 'gain' has shape {model.gain_.shape}")
-    if model.parameters_.shape[1] != transformation.parameters.dim:
-        raise ValueError(f"the array 'parameters' has shape {model.parameters_.shape}")
     shape = take_shape(description, "image_shape")
     remembered = {
         "image_shape_": shape,

@@ -17,11 +17,16 @@ Plain = str | int | float | bool | None
 LARGEST_JSON = 2**22
 DEEPEST_JSON = 16
 
+LARGEST_PARAMETER = 1e6
+"""Of λ: families refuse bounds long before."""
+
 
 def parse(content: bytes) -> dict[str, Any]:
-    """Parse a JSON object; NaN and infinity are refused."""
+    """Parse a JSON object; NaN, infinity and keys that come twice are refused."""
     try:
-        value = json.loads(content, parse_constant=_refuse, parse_float=_finite)
+        value = json.loads(
+            content, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_distinct
+        )
     except RecursionError as error:
         raise ValueError("model.json is nested too deeply") from error
     if not isinstance(value, dict):
@@ -41,6 +46,14 @@ def _require_shallow(value: Any, levels: int = DEEPEST_JSON) -> None:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"model.json contains {constant}")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Readers differ in which of two values counts."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("model.json has a key twice")
+    return found
 
 
 def _finite(text: str) -> float:
@@ -91,6 +104,26 @@ def take_array(
             f"expected {ndim} dimensions"
         )
     return array
+
+
+def take_parameters(arrays: Mapping[str, np.ndarray], name: str, ndim: int, dim: int) -> np.ndarray:
+    """Return λ of images: ``dim`` numbers each, none of them absurd."""
+    lam = take_array(arrays, name, ndim)
+    if lam.shape[-1] != dim:
+        raise ValueError(f"the array {name!r} has shape {lam.shape}")
+    if (np.abs(lam) > LARGEST_PARAMETER).any():
+        raise ValueError(f"the array {name!r} holds values above {LARGEST_PARAMETER:g}")
+    return lam
+
+
+def take_number(
+    description: Mapping[str, Any], key: str, least: float, most: float = math.inf
+) -> float:
+    """Return a number from ``least`` to ``most``."""
+    value = take(description, key, float)
+    if not least <= value <= most:
+        raise ValueError(f"{key!r} must be from {least:g} to {most:g}, not {value:g}")
+    return value
 
 
 def _show(value: Any) -> str:

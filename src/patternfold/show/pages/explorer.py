@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from patternfold._validation import as_images
 from patternfold.learning.fitted import FittedManifolds, fitted_manifolds
 from patternfold.persistence import Examples
-from patternfold.show.pages.document import Page, as_code, as_json, render_page
+from patternfold.show.pages.document import Page, as_json, render_page, script_of
 from patternfold.show.pages.formulas import as_script
 from patternfold.show.pages.payload import Example, payload_of
 
@@ -67,10 +67,9 @@ def explorer(
     payload = payload_of(view, shown)
     return render_page(
         "explorer.html",
-        SCRIPTS,
+        script_of(as_script(payload.pop("formulas")), SCRIPTS),
         title=heading,
         facts=facts(model, view),
-        formulas=as_code(as_script(payload.pop("formulas"))),
         data=as_json(payload),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from patternfold.persistence.archive import Archive, open_archive
+from patternfold._archives.archive import Archive, open_archive
 
 # Never objects, whose reading could execute code.
 _HEADER = re.compile(
@@ -29,10 +29,9 @@ def array_members(arrays: Mapping[str, np.ndarray]) -> dict[str, bytes]:
     return members
 
 
-def read_arrays(archive: Archive) -> dict[str, np.ndarray]:
+def read_arrays(archive: Archive, prefix: str = "arrays/") -> dict[str, np.ndarray]:
     """Read all ``arrays/NAME.npy`` members."""
-    prefix, suffix = "arrays/", ".npy"
-    arrays = {}
+    suffix, arrays = ".npy", {}
     for member in archive.names:
         if member.startswith(prefix) and member.endswith(suffix):
             name = member.removeprefix(prefix).removesuffix(suffix)
@@ -42,12 +41,8 @@ def read_arrays(archive: Archive) -> dict[str, np.ndarray]:
 
 def read_packed_arrays(archive: Archive, member: str) -> dict[str, np.ndarray]:
     """Read the arrays of an ``.npz`` inside the archive: the first version of the format."""
-    with open_archive(io.BytesIO(archive.read(member))) as packed:
-        return {
-            name.removesuffix(".npy"): _read_array(packed, name)
-            for name in packed.names
-            if name.endswith(".npy")
-        }
+    with open_archive(io.BytesIO(archive.read(member)), archive.length) as packed:
+        return read_arrays(packed, prefix="")
 
 
 def _read_array(archive: Archive, member: str) -> np.ndarray:

@@ -17,9 +17,16 @@ from patternfold._writing import replacing
 LARGEST = 2**30
 """Bytes that all members of an archive may unpack to."""
 
+SMALL = 2**24
+"""Bytes that they may unpack to however short the file is; beyond, `LARGEST_SHARE` counts."""
+
+LARGEST_SHARE = 8
+"""Times the length of the file that all members may unpack to: ours are not packed at all, those of
+version 0.1 to a half or a quarter."""
+
 MOST_MEMBERS = 4096
 _LARGEST_DIRECTORY = 2**20
-_LARGEST_RATIO = 200  # floats shrink to a half or a tenth; only bombs shrink more
+_LARGEST_RATIO = 200  # of one member: masks and zeros shrink well, bombs a thousandfold
 _END = struct.Struct("<4s4H2LH")
 _NAME = re.compile(r"\w+(/\w+)*\.(json|npy|npz)", re.ASCII)
 
@@ -34,8 +41,10 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
 class Archive:
     """Members of an open zip, by name."""
 
-    def __init__(self, archive: zipfile.ZipFile):
+    def __init__(self, archive: zipfile.ZipFile, length: int):
         self._archive = archive
+        self.length = length
+        """Bytes of the file."""
         self._members = {info.filename: info for info in archive.infolist()}
 
     @property
@@ -68,14 +77,20 @@ class Archive:
 
 
 @contextmanager
-def open_archive(file: Any) -> Iterator[Archive]:
-    """Open a zip whose directory and declared sizes are within limits."""
+def open_archive(file: Any, outer: int | None = None, largest: int = LARGEST) -> Iterator[Archive]:
+    """Open a zip whose directory and declared sizes are within limits.
+
+    ``outer`` is the length of the file that holds it, where it is a member itself: what unpacks to
+    something that unpacks again would otherwise grow twice. All members together may unpack to
+    ``largest`` bytes.
+    """
     length = _check_directory(file)
     file.seek(0)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        _check_members(members, length)
-        yield Archive(archive)
+        outer = length if outer is None else outer
+        _check_members(members, length, min(max(SMALL, LARGEST_SHARE * outer), largest))
+        yield Archive(archive, length)
 
 
 def _check_directory(file: Any) -> int:
@@ -93,7 +108,7 @@ def _check_directory(file: Any) -> int:
     return length
 
 
-def _check_members(members: list[zipfile.ZipInfo], length: int) -> None:
+def _check_members(members: list[zipfile.ZipInfo], length: int, most: int) -> None:
     """Refuse names, sizes and packing that a model file never has."""
     if len({info.filename for info in members}) < len(members):
         raise ValueError("two members have the same name")
@@ -112,5 +127,5 @@ def _check_members(members: list[zipfile.ZipInfo], length: int) -> None:
     if sum(info.compress_size for info in members) > length:
         raise ValueError("its members say that they are longer than the file")
     total = sum(info.file_size for info in members)
-    if total > LARGEST:
-        raise ValueError(f"it would unpack to {total} bytes, more than {LARGEST}")
+    if total > most:
+        raise ValueError(f"it would unpack to {total} bytes, more than {most}")
