@@ -23,7 +23,7 @@ EXTRAS_docs := docs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PRECIOUS: $(VENV)/.stamp-%
-.PHONY: help demo test exhaustive fuzz browser check format bench docs clean
+.PHONY: help demo test exhaustive fuzz torture browser check format bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +39,22 @@ exhaustive: $(VENV)/.stamp-test  ## run the tests that take minutes: more experi
 
 fuzz: $(VENV)/.stamp-test  ## try damaged files (ARGS="--cases 200000 --seed 1")
 	@set -e; for file in $(FUZZERS); do echo "== $$file"; $(BIN)/python $$file $(ARGS); done
+
+# A share of what the weekly job runs, in about ten minutes; SEED=7 for other cases.
+SEED ?= 0
+CORES := $(shell nproc 2>/dev/null || echo 2)
+TORTURE := \
+  "fuzz/model_files.py --cases 10000000 --minutes 1.5 --processes $(CORES) --seed $(SEED)" \
+  "fuzz/pictures.py --cases 10000000 --minutes 1 --processes $(CORES) --seed $(SEED)" \
+  "fuzz/step_files.py --cases 10000000 --minutes 0.3 --processes $(CORES) --seed $(SEED)" \
+  "fuzz/checkpoints.py --cases 10000000 --minutes 0.3 --processes $(CORES) --seed $(SEED)" \
+  "fuzz/hostile_folder.py --good 2000" \
+  "fuzz/faults.py --cases 2 --minutes 2.5 --jobs $(CORES) --seed $(SEED)" \
+  "fuzz/interrupts.py --cases 5 --minutes 1.5 --seed $(SEED)" \
+  "fuzz/oddities.py --only threads settings repeats"
+
+torture: $(VENV)/.stamp-test  ## ten minutes of damaged files, faults, interrupts and odd settings (SEED=0)
+	@worst=0; for line in $(TORTURE); do echo "== $$line"; $(BIN)/python $$line || worst=1; done; exit $$worst
 
 # Pages are tested in a real browser: the machine's, or else the system's package or playwright's own.
 browser: $(VENV)/.stamp-test

@@ -4,7 +4,7 @@
 
 Kinds: commands killed at random moments; files that may not grow, as on a full disk; a disk that is
 full indeed, and one that is read-only, where this user may mount; folders that vanish; several
-writers of one file, with a reader; a compilation cache with damaged files. `fuzz/interrupts.py` does
+writers of one file, with a reader; a compilation cache with damaged files. `interrupts.py` does
 the same with Ctrl-C. It ends with exit status 1 on a finding.
 """
 
@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
@@ -239,35 +240,48 @@ def main() -> int:
     parser.add_argument("--commands", nargs="*", help="by default all that write")
     parser.add_argument("--minutes", type=float, help="begin no case after so many")
     options = parser.parse_args()
-    begun, everything = time.perf_counter(), Found()
+    begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         known = list(tasks(Path(place, "names"), Path(place), Path(place)))
         stage = Stage(Path(place), options.commands or known)
-        for kind in options.kinds:
-            names = [n for n in stage.names if n in EVERY.get(kind, stage.names)]
-            cases = [(name, case) for case in range(options.cases) for name in names]
+        cases = [
+            (kind, name, case)
+            for case in range(options.cases)
+            for kind in options.kinds
+            for name in EVERY.get(kind, stage.names)
+        ]
+        if options.minutes:  # some of all kinds
+            np.random.default_rng(options.seed).shuffle(cases)
 
-            def one(chosen: tuple[str, int], kind: str = kind) -> Found | None:
-                name, case = chosen
-                if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
-                    return None
-                rng = np.random.default_rng([options.seed, case, *name.encode()])
-                found = KINDS[kind](stage, name, f"{kind}-{name}-{case}", rng)
-                return [f"{kind} {name} case {case}: {text}" for text in found]
+        def one(chosen: tuple[str, str, str]) -> Found | None:
+            kind, name, case = chosen
+            if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
+                return None
+            rng = np.random.default_rng([options.seed, int(case), *name.encode()])
+            found = KINDS[kind](stage, name, f"{kind}-{name}-{case}", rng)
+            return [f"{kind} {name} case {case}: {text}" for text in found]
 
-            with ThreadPoolExecutor(options.jobs) as pool:
-                results = [result for result in pool.map(one, cases) if result is not None]
-            found = [text for result in results for text in result]
-            print("\n".join(found))
-            told = ", ".join(dict.fromkeys(name for name, _ in cases[: len(results)]))
-            print(
-                f"| `fuzz/faults.py --kinds {kind}`, seed {options.seed} | {len(results)} cases of "
-                f"{told} | {len(found)} |",
-                flush=True,
-            )
-            everything += found
-    print(f"findings: {len(everything)}")
-    return 1 if everything else 0
+        with ThreadPoolExecutor(options.jobs) as pool:
+            results = list(pool.map(one, cases))
+    for kind in options.kinds:
+        done = [
+            (c, r) for c, r in zip(cases, results, strict=True) if c[0] == kind and r is not None
+        ]
+        tell(kind, options.seed, done)
+    findings = sum(len(result or []) for result in results)
+    print(f"findings: {findings}")
+    return 1 if findings else 0
+
+
+def tell(kind: str, seed: int, done: list[tuple[Any, Found]]) -> None:
+    """Print findings, and a line for the table of docs/reliability.md."""
+    found = [text for _, result in done for text in result]
+    names = ", ".join(dict.fromkeys(case[1] for case, _ in done))
+    print("\n".join(found))
+    print(
+        f"| `fuzz/faults.py --kinds {kind}`, seed {seed} | {len(done)} cases of {names} | "
+        f"{len(found)} |"
+    )
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def pictures(rng: np.random.Generator, n: int = 5) -> tuple[np.ndarray, np.ndarr
 
 def estimators() -> dict[str, Callable[[], Any]]:
     """Makers of every estimator, small."""
-    from patternfold import JPATS, PATS, AlignedViews, AlignedViewsClassifier
+    from patternfold import JPATS, PATS, AlignedViews, AlignedViewsClassifier, PatternMixture
 
     family = {"transformation": "rotation-translation", "random_state": 0}
     learner = PATS(2, n_starts=2, **family)
@@ -56,10 +56,11 @@ def estimators() -> dict[str, Callable[[], Any]]:
         "jpats": lambda: JPATS(3, n_starts=2, n_tuning=3, **family),
         "views": lambda: AlignedViews(learner),
         "classifier": lambda: AlignedViewsClassifier(manifold_learner=learner),
+        "mixture": lambda: PatternMixture(2, n_parts=3, n_atoms=2, **family),
     }
 
 
-COMMANDS = ("learn", "classify", "reproduce")
+COMMANDS = ("learn", "classify", "cluster", "reproduce")
 
 
 def interrupt_fit(make: Callable[[], Any], X: Any, y: Any, delay: float) -> tuple[str, Finding]:
@@ -131,6 +132,8 @@ def arguments_of(name: str, folder: Path, run: int) -> list[str]:
     shared = ["--transformation", "rotation-translation", "--atoms", "3"]
     if name == "learn":
         return ["learn", source, "-o", output + ".pfold", *shared]
+    if name == "cluster":
+        return ["cluster", source, "-o", output + ".pfold", "--patterns", "2", *shared]
     if name == "classify":
         return ["classify", "train", source, "-o", output + ".pfold", *shared]
     return ["reproduce", "complexity", "--quick", "-o", output]
@@ -200,20 +203,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--cases", type=int, default=60, help="interrupts of each")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, help="begin nothing after so many")
     parser.add_argument("--only", nargs="*", help="names of estimators and commands")
     parser.add_argument("--fits", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.fits:
         return fits(options.fits, options.cases, options.seed)
     everything: list[str] = []
+    begun = time.perf_counter()
     for name in options.only or [*estimators(), *COMMANDS]:
+        if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
+            break
         fuzz = fuzz_command if name in COMMANDS else fuzz_estimator
         outcomes, found = fuzz(name, options.cases, options.seed)
         told = ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items()))
         print(
             f"{name}: {told or 'nothing ran'}; {len(found)} findings", *found, sep="\n", flush=True
         )
+        print(
+            f"| `fuzz/interrupts.py --only {name}`, seed {options.seed} | "
+            f"{sum(outcomes.values())} interrupts: {told} | {len(found)} |",
+            flush=True,
+        )
         everything += found
+    print(f"findings: {len(everything)}")
     return 1 if everything else 0
 
 
