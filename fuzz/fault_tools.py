@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import resource
-import signal
 import subprocess
 import sys
 import time
@@ -25,6 +23,14 @@ LONGEST = 600.0
 """Seconds after which a command counts as hanging."""
 
 LEARN = ["--transformation", "rotation-translation", "--atoms", "2", "--seed", "0", "--force"]
+
+LIMITED = """
+import os, resource, sys
+limit = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Runs a command none of whose files may be longer: Python ignores the signal, and writing fails."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +91,15 @@ def run(
 ) -> Ended:
     """Run a command; kill it after some seconds, or let no file of it be longer than so much."""
 
-    def limit() -> None:
-        if largest_file is not None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails, as on a full disk
-            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-
     command = [sys.executable, "-m", "patternfold", *task.arguments]
+    if largest_file is not None:
+        command = [sys.executable, "-c", LIMITED, str(largest_file), *command]
     started = time.perf_counter()
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=limit,
         env={**os.environ, **(environment or {})},
     )
     if meanwhile is not None:

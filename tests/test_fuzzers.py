@@ -24,4 +24,4 @@ def test_a_folder_of_bad_files():
     command = [sys.executable, str(FOLDER / "hostile_folder.py"), "--good", "20"]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "20 good pictures, 2" in ended.stdout
+    assert "20 good pictures" in ended.stdout

@@ -1,14 +1,15 @@
 """Names that are markup, quotes or odd separators: pages show them, and none executes."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from browser import open_browser
 from helpers import small_jpats, small_model
 
+from patternfold.experiments import Claim
 from patternfold.experiments import page as experiments_page
+from patternfold.experiments.results import Record
 from patternfold.persistence import Examples
 from patternfold.show.pages import explorer, report
 
@@ -23,6 +24,7 @@ NAMES = [
     "${window.hit = 7}`{{ 7 * 7 }}",
     "javascript:window.hit = 8",
     "\u202egpj.x\x00\x1b[2J\n\r\t&lt;b&gt;",
+    "\u8449\u7247 \U0001f41b.png",
 ]
 
 
@@ -100,14 +102,12 @@ def test_reproduce_page(visit, monkeypatch, tmp_path):
         "seed": 0,
         "seconds_of_steps": {},
         "notes": NAMES,
+        "stand_in": NAMES[4],
+        "pictures": {},
         "configuration": {NAMES[3]: NAMES},
     }
-    claim = SimpleNamespace(
-        statement=NAMES[0], measured=NAMES[1], holds=False, reason=NAMES[2], ours=NAMES[3]
-    )
-    record = SimpleNamespace(
-        name=NAMES[3], config=config, stand_in=NAMES[4], claims=[claim], pictures=[]
-    )
+    claim = Claim(NAMES[0], NAMES[1], False, NAMES[3], NAMES[2])
+    record = Record(NAMES[3], tmp_path, config, [claim])
     monkeypatch.setattr(experiments_page, "all_results", lambda results, warn: [record])
     page = visit(experiments_page.write_page(tmp_path).read_bytes())
     assert page.text_content("h2") == NAMES[0]

@@ -10,7 +10,7 @@ import patternfold
 ROOT = Path(patternfold.__file__).parent
 
 STOREYS = [
-    {"_version", "_validation", "_writing", "_archives"},
+    {"_version", "_validation", "_writing", "_archives", "_text"},
     {"numerics", "model"},
     {"dc"},
     {"learning"},

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
-def printable(text: str) -> str:
-    """Return text with escape sequences for what would steer a terminal, or that it can't show."""
-    return "".join(
-        c if not unicodedata.category(c).startswith("C") else ascii(c)[1:-1] for c in text
-    )
+from patternfold._text import printable
 
 
 def _lines(text: str) -> str:

@@ -7,9 +7,10 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from patternfold._text import printable
 from patternfold._version import __version__
 from patternfold.cli.cache import cache_folder
-from patternfold.cli.console import Console, printable
+from patternfold.cli.console import Console
 from patternfold.cli.models import read_model
 
 

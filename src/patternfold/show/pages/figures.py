@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +41,8 @@ def draw(size: tuple[float, float], fill: Callable[[Any], object]) -> str:
     plt = pyplot()
     from matplotlib.figure import Figure
 
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # names that the font can't show become boxes
         figure = Figure(figsize=size, layout="constrained")
         fill(figure)
         file = io.BytesIO()

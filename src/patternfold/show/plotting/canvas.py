@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from patternfold._text import printable
+
 
 def pyplot() -> Any:
     """Import matplotlib, or say how to get it."""
@@ -45,8 +47,8 @@ def axes_grid(ax: Any, n_rows: int, n_columns: int, size: float = 1.1) -> np.nda
 
 
 def literal(text: str) -> str:
-    """Return text that matplotlib draws as it is: no formulas, nothing that UTF-8 can't hold."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
+    """Return text that matplotlib draws as it is: no formulas, nothing that fonts can't show."""
+    return printable(text).replace("$", r"\$")
 
 
 def show_image(
