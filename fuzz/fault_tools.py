@@ -30,7 +30,7 @@ limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Runs a command none of whose files may be longer: Python ignores the signal, and writing fails."""
+"""Runs a command none of whose files may be longer: writing then fails, as on a full disk."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,6 @@ def run(
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run a command; kill it after some seconds, or let no file of it be longer than so much."""
-
     command = [sys.executable, "-m", "patternfold", *task.arguments]
     if largest_file is not None:
         command = [sys.executable, "-c", LIMITED, str(largest_file), *command]
