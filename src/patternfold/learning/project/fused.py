@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from patternfold.learning.distance import Distance
 from patternfold.learning.lighting import PLAIN
+from patternfold.model.atoms import Atoms
 from patternfold.model.mothers import AbstractRadialMother
 from patternfold.model.transformations import AbstractAffineTransformation
 from patternfold.numerics.least_squares import Model
@@ -46,6 +47,8 @@ PLACE = ((0, 1, 2), (1, 3, 4), (2, 4, 5))
 
 def is_covered(distance: Distance, roots: Any, dtype: Any) -> bool:
     """Tell whether the kernel does what this distance asks for, on this device."""
+    if not isinstance(distance.atoms, Atoms):  # a mixture compares with pictures
+        return False
     atoms, terms = distance.atoms.family, distance.terms
     device = jax.default_backend() == "gpu" or _interpreted()
     plain = distance.lighting == PLAIN and roots is None and (terms is None or terms.loss is None)
