@@ -85,11 +85,16 @@ def run(
     task: Task,
     *,
     kill_after: float | None = None,
+    kill_writing: float | None = None,
     largest_file: int | None = None,
     meanwhile: Callable[[], None] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run a command; kill it after some seconds, or let no file of it be longer than so much."""
+    """Run a command, with a fault.
+
+    It is killed after some seconds, or that long after it has begun to write; or no file of it may
+    be longer than so much.
+    """
     command = [sys.executable, "-m", "patternfold", *task.arguments]
     if largest_file is not None:
         command = [sys.executable, "-c", LIMITED, str(largest_file), *command]
@@ -103,12 +108,21 @@ def run(
     )
     if meanwhile is not None:
         meanwhile()
+    if kill_writing is not None:
+        _wait_for_writing(task, process)
+        kill_after = kill_writing
     try:
         said, _ = process.communicate(timeout=LONGEST if kill_after is None else kill_after)
     except subprocess.TimeoutExpired:
         process.kill()
         said, _ = process.communicate()
     return Ended(process.returncode, said, time.perf_counter() - started)
+
+
+def _wait_for_writing(task: Task, process: subprocess.Popen[str]) -> None:
+    """Wait until a file has appeared under its temporary name, or the command has ended."""
+    while process.poll() is None and not leftovers(task.outputs[0].parent):
+        time.sleep(0.001)
 
 
 def digests(outputs: list[Path]) -> dict[str, str]:

@@ -38,6 +38,9 @@ WRITERS = 4
 SAVES = 40
 """Of each writer of the same file."""
 
+WRITING = 0.02
+"""Seconds after a file was begun within which a command is killed."""
+
 SMALL_DISK = 16 * 1024
 """Bytes: less than any page or picture."""
 
@@ -95,10 +98,12 @@ def again(task: Task) -> Found:
 
 
 def kill(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found:
-    """Kill -9."""
+    """Kill -9, at any moment or while files are written, which takes milliseconds."""
     task, before = stage.prepared(name, where)
-    delay = float(rng.uniform(0.1, 1.0)) * stage.seconds[name]
-    run(task, kill_after=delay)
+    if rng.random() < 0.5:
+        run(task, kill_writing=float(rng.uniform(0, WRITING)))
+    else:
+        run(task, kill_after=float(rng.uniform(0.1, 1.0)) * stage.seconds[name])
     return broken(task.outputs, before) + again(task)
 
 
