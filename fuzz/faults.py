@@ -148,21 +148,33 @@ def cache(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Foun
     return found + broken(task.outputs, before)
 
 
-def read_only(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found:
+def read_only(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found | None:
     """Write to a folder that can't be written to."""
-    return _on_disk(stage, name, where, "ro")
+    return _on_disk(stage, name, where, "ro") if os.geteuid() == 0 else _closed(stage, name, where)
 
 
-def small_disk(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found:
+def small_disk(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found | None:
     """Write to a disk with less room than the output takes."""
     return _on_disk(stage, name, where, f"size={SMALL_DISK}")
 
 
-def _on_disk(stage: Stage, name: str, where: str, options: str) -> Found:
-    folder = stage.place / where
-    with mounted(folder, options) as done:
+def _closed(stage: Stage, name: str, where: str) -> Found:
+    task, before = stage.prepared(name, where)
+    folder = task.outputs[0].parent
+    places = [path for path in (folder, *folder.rglob("*")) if path.is_dir()]
+    for place in places:
+        place.chmod(0o555)
+    ended = run(task)
+    for place in places:
+        place.chmod(0o755)
+    return _sentence(ended, "a closed folder") + broken(task.outputs, before) + again(task)
+
+
+def _on_disk(stage: Stage, name: str, where: str, options: str) -> Found | None:
+    """None where this user may not mount."""
+    with mounted(stage.place / where, options) as done:
         if not done:
-            return []
+            return None
         task = stage.tasks(where)[name]
         ended = run(task)
         if ended.code == 0 and options != "ro":
@@ -221,7 +233,9 @@ def writers(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Fo
     return found + [f"left over: {left}"] * bool(left)
 
 
-Fault = Callable[[Stage, str, str, np.random.Generator], Found]
+Fault = Callable[[Stage, str, str, np.random.Generator], Found | None]
+"""Returns findings, or None where it can't be tried."""
+
 KINDS: dict[str, Fault] = {
     "kill": kill,
     "full": full,
@@ -231,8 +245,8 @@ KINDS: dict[str, Fault] = {
     "small_disk": small_disk,
     "writers": writers,
 }
-EVERY: dict[str, tuple[str, ...]] = {"cache": ("learn",), "writers": ("learn",)}
-"""Kinds that are tried with some commands only."""
+ONLY_LEARN = ("cache", "writers")
+"""Kinds that are tried with one command."""
 
 
 def main() -> int:
@@ -253,7 +267,8 @@ def main() -> int:
             (kind, name, case)
             for case in range(options.cases)
             for kind in options.kinds
-            for name in EVERY.get(kind, stage.names)
+            for name in stage.names
+            if name == "learn" or kind not in ONLY_LEARN
         ]
         if options.minutes:  # some of all kinds
             np.random.default_rng(options.seed).shuffle(cases)
@@ -263,8 +278,11 @@ def main() -> int:
             if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
                 return None
             rng = np.random.default_rng([options.seed, int(case), *name.encode()])
-            found = KINDS[kind](stage, name, f"{kind}-{name}-{case}", rng)
-            return [f"{kind} {name} case {case}: {text}" for text in found]
+            try:
+                found = KINDS[kind](stage, name, f"{kind}-{name}-{case}", rng)
+            except (Exception, SystemExit) as error:
+                found = [f"{type(error).__name__}: {error}"]
+            return found and [f"{kind} {name} case {case}: {text}" for text in found]
 
         with ThreadPoolExecutor(options.jobs) as pool:
             results = list(pool.map(one, cases))
@@ -282,6 +300,9 @@ def tell(kind: str, seed: int, done: list[tuple[Any, Found]]) -> None:
     """Print findings, and a line for the table of docs/reliability.md."""
     found = [text for _, result in done for text in result]
     names = ", ".join(dict.fromkeys(case[1] for case, _ in done))
+    if not done:
+        print(f"{kind}: not tried")
+        return
     print("\n".join(found))
     print(
         f"| `fuzz/faults.py --kinds {kind}`, seed {seed} | {len(done)} cases of {names} | "
