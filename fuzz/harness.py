@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -66,7 +67,8 @@ def fuzz(make: Case, check: Check, options: argparse.Namespace) -> Account:
     account, watch = Account(), Watch()
     begun = time.perf_counter()
     before, _ = memory()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("error")
         for case in range(options.first, options.first + options.cases):
             if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
                 break

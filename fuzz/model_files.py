@@ -21,6 +21,7 @@ import numpy as np  # noqa: E402
 from harness import MOST_MEMORY, Finding, Made, run  # noqa: E402
 from zips import hurt_zip  # noqa: E402
 
+from patternfold.files import ImageFileError, Preparation  # noqa: E402
 from patternfold.learning.fitted import fitted_manifolds  # noqa: E402
 from patternfold.persistence import ModelFileError, read_model_file, save  # noqa: E402
 
@@ -49,9 +50,11 @@ def make(rng: np.random.Generator) -> Made:
 def check(path: Path) -> str:
     """Load, and keep some models to be used."""
     try:
-        model = read_model_file(path).model
-    except ModelFileError:
+        file = read_model_file(path)
+        Preparation.from_dict(file.preparation or {})
+    except (ModelFileError, ImageFileError):
         return "refused"
+    model = file.model
     chance = zlib.crc32(path.read_bytes())
     if chance % SAVED_AGAIN == 0:
         _save_again(model, path)

@@ -111,7 +111,7 @@ def take_parameters(arrays: Mapping[str, np.ndarray], name: str, ndim: int, dim:
     lam = take_array(arrays, name, ndim)
     if lam.shape[-1] != dim:
         raise ValueError(f"the array {name!r} has shape {lam.shape}")
-    if (np.abs(lam) > LARGEST_PARAMETER).any():
+    if (np.abs(lam.astype(np.float64)) > LARGEST_PARAMETER).any():
         raise ValueError(f"the array {name!r} holds values above {LARGEST_PARAMETER:g}")
     return lam
 
