@@ -65,8 +65,10 @@ def tasks(place: Path, source: Path, model: Path) -> dict[str, Task]:
         words = [str(word) for word in arguments]
         return Task(name, words, [place / output for output in outputs])
 
+    kept = ["--checkpoint", place / "steps", "--resume"]
     made = [
         task("learn", ["learn", source, "-o", place / "m.ptm", *LEARN], "m.ptm"),
+        task("resume", ["learn", source, "-o", place / "s.ptm", *kept, *LEARN], "s.ptm"),
         task(
             "classify",
             ["classify", "train", source, "-o", place / "c.ptm", *LEARN],

@@ -44,6 +44,9 @@ WRITING = 0.02
 SMALL_DISK = 16 * 1024
 """Bytes: less than any page or picture."""
 
+REPEATABLE = ("learn", "resume", "export", "explore")
+"""Commands that write the same bytes again; others tell times, or draw with other libraries."""
+
 SAVE_SCRIPT = """
 import sys
 from patternfold.persistence import load, save
@@ -89,11 +92,13 @@ class Stage:
             raise SystemExit(f"a command fails by itself: {ended.said[-2000:]}")
 
 
-def again(task: Task) -> Found:
-    """Run once more without a fault: it works, and nothing is left over."""
+def again(task: Task, before: dict[str, str] | None = None) -> Found:
+    """Run once more without a fault: it works, gives the same, and nothing is left over."""
     ended = run(task)
     found = [f"the next run ended with {ended.code}: {ended.said[-500:]}"] if ended.code else []
     left = leftovers(task.outputs[0].parent)
+    if before and task.name in REPEATABLE and digests(task.outputs) != before:
+        found.append("the next run gave something else")
     return found + [f"left over after the next run: {left}"] * bool(left)
 
 
@@ -104,7 +109,7 @@ def kill(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found
         run(task, kill_writing=float(rng.uniform(0, WRITING)))
     else:
         run(task, kill_after=float(rng.uniform(0.1, 1.0)) * stage.seconds[name])
-    return broken(task.outputs, before) + again(task)
+    return broken(task.outputs, before) + again(task, before)
 
 
 def full(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found:
@@ -114,7 +119,7 @@ def full(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found
     limit = int(rng.uniform(0, 1) * max(sizes))
     ended = run(task, largest_file=limit)
     found = broken(task.outputs, before) + _sentence(ended, f"files of at most {limit} bytes")
-    return found + again(task)
+    return found + again(task, before)
 
 
 def vanish(stage: Stage, name: str, where: str, rng: np.random.Generator) -> Found:
@@ -167,7 +172,7 @@ def _closed(stage: Stage, name: str, where: str) -> Found:
     ended = run(task)
     for place in places:
         place.chmod(0o755)
-    return _sentence(ended, "a closed folder") + broken(task.outputs, before) + again(task)
+    return _sentence(ended, "a closed folder") + broken(task.outputs, before) + again(task, before)
 
 
 def _on_disk(stage: Stage, name: str, where: str, options: str) -> Found | None:

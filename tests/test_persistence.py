@@ -283,6 +283,14 @@ def test_files_are_replaced_only_when_all_is_well(saved, monkeypatch):
     assert list(saved.parent.iterdir()) == [saved]
 
 
+def test_the_same_model_gives_the_same_file(tmp_path):
+    for name in ("a.ptm", "b.ptm"):
+        save(small_model()[0], tmp_path / name)
+    assert (tmp_path / "a.ptm").read_bytes() == (tmp_path / "b.ptm").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.ptm") as archive:
+        assert {info.date_time[0] for info in archive.infolist()} == {1980}  # no time of writing
+
+
 def test_files_are_as_readable_as_others(saved):
     plain = saved.with_name("plain")
     plain.touch()

@@ -27,6 +27,7 @@ version 0.1 to a half or a quarter."""
 MOST_MEMBERS = 4096
 _LARGEST_DIRECTORY = 2**20
 _LARGEST_RATIO = 200  # of one member: masks and zeros shrink well, bombs a thousandfold
+_READABLE = 0o644  # permissions of members, for who unpacks them by hand
 _END = struct.Struct("<4s4H2LH")
 _NAME = re.compile(r"\w+(/\w+)*\.(json|npy|npz)", re.ASCII)
 
@@ -35,7 +36,10 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     """Write members, atomically: a file of that name is replaced only when all is well."""
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
-            archive.writestr(name, content)
+            # Without the time of writing: the same model gives the same file.
+            info = zipfile.ZipInfo(name)
+            info.external_attr = _READABLE << 16
+            archive.writestr(info, content)
 
 
 class Archive:
