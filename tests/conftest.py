@@ -12,6 +12,7 @@ import jaxtyping
 import matplotlib
 import numpy as np
 import pytest
+from helpers import small_stacks
 
 from patternfold.learning.effort import EFFORTS, LEARNING
 
@@ -54,6 +55,13 @@ def few_mappings() -> Iterator[None]:
     if MAPPINGS.exists() and MAPPINGS.read_bytes().count(b"\n") > MOST_MAPPINGS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(scope="module")
+def small_blocks() -> Iterator[None]:
+    """Stacks are read in small blocks, and few of their images are learned from first."""
+    with small_stacks():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.svm import SVC
 
 from patternfold import JPATS, PATS, AlignedViews, AlignedViewsClassifier, Pattern, datasets
+from patternfold.learning import many, observations
 from patternfold.learning.effort import EFFORTS, LEARNING
 from patternfold.learning.lighting import PLAIN
-from patternfold.learning.stream import learn as out_of_core
 from patternfold.learning.stream import stack as stacks
 from patternfold.model.mothers import as_mother
 from patternfold.model.transformations import as_transformation
@@ -96,12 +96,40 @@ def small_views_classifier(features="gradients"):
     return model, images, labels
 
 
+STACK_OPTIONS = {
+    "transformation": "translation",
+    "random_state": 0,
+    "n_starts": 1,
+    "n_exchanges": 0,
+}
+"""Of models that are learned from stacks: the least that shows what there is to see."""
+
+
+def shifted_images(count, noise, n_atoms=3, seed=0):
+    """Images of a pattern that differ by their shift, and by noise."""
+    rng = np.random.default_rng(seed)
+    truth = datasets.random_pattern(n_atoms, rng)
+    return datasets.random_images(truth, count, rng, "translation", shape=SHAPE, noise=noise)[0]
+
+
+def as_bytes(images):
+    """Images in 8 bits, about 120."""
+    return np.clip(images / np.abs(images).max() * 100 + 120, 0, 255).astype(np.uint8)
+
+
 @contextmanager
-def small_stacks(block=32, pixels=256):
-    """Stacks in blocks of so many images, 64 of which are learned from first, with least effort."""
-    before = stacks.BLOCK_BYTES["cpu"], out_of_core.PART, dict(EFFORTS)
-    stacks.BLOCK_BYTES["cpu"], out_of_core.PART = block * pixels * 4, 64
-    EFFORTS.update(dict.fromkeys(EFFORTS, LEARNING))
+def small_stacks(block=32, pixels=256, least_effort=True):
+    """Stacks in blocks of so many images, 64 of which are learned from first, with least effort.
+
+    Chunks are as large as blocks, so that stacks and arrays share compiled code.
+    """
+    chunk_bytes = dict(observations.CHUNK_BYTES)
+    observations.CHUNK_BYTES["cpu"] = block * pixels * 4
+    before = stacks.BLOCK_BYTES["cpu"], many.SETTLED_ON, dict(EFFORTS)
+    stacks.BLOCK_BYTES["cpu"], many.SETTLED_ON = block * pixels * 4, many.GROWN_ON
+    if least_effort:
+        EFFORTS.update(dict.fromkeys(EFFORTS, LEARNING))
     yield
-    stacks.BLOCK_BYTES["cpu"], out_of_core.PART = before[:2]
+    observations.CHUNK_BYTES.update(chunk_bytes)
+    stacks.BLOCK_BYTES["cpu"], many.SETTLED_ON = before[:2]
     EFFORTS.update(before[2])

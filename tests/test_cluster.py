@@ -1,40 +1,32 @@
 """A Dask cluster gives the same whatever its workers are, and goes on without lost ones."""
 
 import os
+import shutil
 import signal
 
 import dask.array
 import numpy as np
 import pytest
 import zarr
-from helpers import small_stacks
+from helpers import STACK_OPTIONS, shifted_images
 
 import patternfold as pf
-from patternfold import datasets
-from patternfold.learning.stream import learn
+from patternfold.files import StackError
+from patternfold.learning import settling
 from patternfold.learning.stream.cluster import ClusterError, OnDask, active_place
 
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("small_blocks"),
     pytest.mark.filterwarnings("ignore"),  # of sockets that Dask closes late
 ]
-
-OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    with small_stacks():
-        yield
 
 
 @pytest.fixture(scope="module")
 def images():
-    rng = np.random.default_rng(0)
-    truth = datasets.random_pattern(3, rng)
-    return datasets.random_images(truth, 250, rng, "translation", shape=(16, 16), noise=0.1)[0]
+    return shifted_images(250, 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +43,7 @@ def cluster(workers):
 
 
 def fitted(X):
-    return pf.PATS(2, **OPTIONS).fit(X)
+    return pf.PATS(2, **STACK_OPTIONS).fit(X)
 
 
 def fitted_while_a_worker_is_killed(path, client):
@@ -63,14 +55,14 @@ def fitted_while_a_worker_is_killed(path, client):
             killed.append(client.run(os.getpid, nanny=False))
             os.kill(next(iter(killed[0].values())), signal.SIGKILL)
 
-    model = pf.PATS(2, callback=kill, **OPTIONS).fit(path)
+    model = pf.PATS(2, callback=kill, **STACK_OPTIONS).fit(path)
     assert killed
     return model
 
 
 @pytest.mark.exhaustive
 def test_any_number_of_workers_gives_the_same(path, images, monkeypatch):
-    monkeypatch.setattr(learn, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(settling, "TOLD_EVERY", 0.0)
     found = []
     for workers in (1, 2, 4):
         with cluster(workers) as running, distributed.Client(running) as client:
@@ -108,6 +100,12 @@ def test_a_block_whose_worker_is_lost_is_done_by_another(path, images, tmp_path)
         found = np.concatenate(list(OnDask(client).run(task, stack, stack.spans())))
         array = dask.array.from_array(images.astype(np.float32), chunks=(40, 16, 16))
         lazy = np.concatenate(list(active_place().run(task, pf.open_stack(array), stack.spans())))
+        # What is wrong with a file is told as in this process.
+        damaged = shutil.copytree(path, tmp_path / "damaged.zarr")
+        (damaged / "c" / "2" / "0" / "0").write_bytes(b"cut off")
+        blocks = OnDask(client).run(np.mean, pf.open_stack(damaged), stack.spans())
+        with pytest.raises(StackError, match=r"damaged\.zarr: images 64 to 95 can't be read"):
+            list(blocks)
     assert (tmp_path / "killed").exists()
     assert not isinstance(active_place(), OnDask)
     expected = images.astype(np.float32).sum(axis=(1, 2), dtype=np.float64)

@@ -15,9 +15,9 @@ import numpy as np
 jax.config.update("jax_disable_most_optimizations", True)  # compiling is all the time
 import patternfold as pf
 from patternfold import datasets
-from patternfold.learning import observations
+from patternfold.learning import many, observations
 from patternfold.learning.effort import LEARNING
-from patternfold.learning.stream import learn, stack as stacks
+from patternfold.learning.stream import stack as stacks
 
 assert len(jax.local_devices()) == int(sys.argv[2])
 observations.CHUNK_BYTES["cpu"] = 1  # the least: chunks of 8 images
@@ -32,7 +32,7 @@ found = pf.project(patterns[0], images, "translation", effort=LEARNING)
 options = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
 pats = pf.PATS(2, **options).fit(images)
 jpats = pf.JPATS(2, n_joint=1, n_tuning=1, **options).fit(images, labels)
-stacks.BLOCK_BYTES["cpu"], learn.FEWEST, learn.PART = 16 * 100 * 8, 8, 8
+stacks.BLOCK_BYTES["cpu"], many.GROWN_ON, many.SETTLED_ON = 16 * 100 * 8, 8, 8
 streamed = pf.PATS(1, **options).fit(pf.open_stack(images))
 np.savez(
     sys.argv[1], chunks=len(seen.chunks), devices=len(devices),

@@ -68,3 +68,23 @@ def test_images_without_weight_stand_for_nothing(
     assert (chosen >= 20).all()
     assert times.sum() == pytest.approx(60)
     assert many.representatives(problem, Settings(projection="fixed")) is None
+
+
+def test_those_that_grow_a_pattern_are_among_those_it_settles_on() -> None:
+    """Choosing at once, and by way of a part, gives the same images with the same weights."""
+    rng = np.random.default_rng(0)
+    distances, weights = rng.random(2000), rng.integers(0, 4, 2000).astype(float)
+    some, shares = many.spread(distances, weights, 15 * 12)
+    few = many.spread(distances[some], shares, 12)
+    at_once = many.spread(distances, weights, 12)
+    np.testing.assert_array_equal(some[few[0]], at_once[0])
+    np.testing.assert_allclose(few[1], at_once[1])
+    assert (weights[some] > 0).all()
+    assert shares.sum() == pytest.approx(weights.sum())
+
+
+def test_how_many_images_settle() -> None:
+    """An odd multiple of those that grow a pattern; fewer where images are large."""
+    assert many.settled_on(40 * 40 * 4) == 15 * 64
+    assert many.settled_on(2**20) == 3 * 64
+    assert many.settled_on(2**28) == 64

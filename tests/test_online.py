@@ -4,20 +4,14 @@ import copy
 
 import numpy as np
 import pytest
-from helpers import small_stacks
+from helpers import STACK_OPTIONS
 
 import patternfold as pf
 from patternfold import datasets
 from patternfold.learning.refit.correct import Reduced
 from patternfold.learning.stream.online import agreement
 
-OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    with small_stacks():
-        yield
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +31,17 @@ def images(truth):
 
 @pytest.fixture(scope="module")
 def in_batches(images):
-    model = pf.PATS(3, **OPTIONS)
+    model = pf.PATS(3, **STACK_OPTIONS)
     for begin in range(0, len(images), 40):
         model.partial_fit(images[begin : begin + 40])
     return model
 
 
 def test_batches_are_as_good_as_all_at_once(images, in_batches):
-    whole, first = pf.PATS(3, **OPTIONS).fit(images), pf.PATS(3, **OPTIONS).fit(images[:40])
+    whole, first = (
+        pf.PATS(3, **STACK_OPTIONS).fit(images),
+        pf.PATS(3, **STACK_OPTIONS).fit(images[:40]),
+    )
     error, best, alone = (1 - model.score(images) for model in (in_batches, whole, first))
     assert error < 1.01 * best
     assert error < alone - 0.3 * (alone - best), "later batches must have told something"
@@ -60,7 +57,7 @@ def test_a_pattern_that_changes_is_followed(truth, in_batches):
     model = copy.deepcopy(model)
     for begin in range(0, 160, 40):
         model.partial_fit(late[begin : begin + 40])
-    best = pf.PATS(3, **OPTIONS).fit(late).score(late)
+    best = pf.PATS(3, **STACK_OPTIONS).fit(late).score(late)
     assert best - model.score(late) < 0.2 * (best - before)
 
 

@@ -6,27 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from helpers import small_stacks
+from helpers import STACK_OPTIONS, as_bytes, shifted_images
 
 import patternfold as pf
-from patternfold import datasets
 from patternfold.files import sinks
 
-OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    with small_stacks():
-        yield
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 @pytest.fixture(scope="module")
 def images():
-    rng = np.random.default_rng(0)
-    truth = datasets.random_pattern(3, rng)
-    found, _ = datasets.random_images(truth, 110, rng, "translation", shape=(16, 16), noise=0.001)
-    return np.clip(found / np.abs(found).max() * 100 + 120, 0, 255).astype(np.uint8)
+    return as_bytes(shifted_images(110, 0.001))
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +28,22 @@ def stack(images, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def in_memory(images):
-    return pf.PATS(3, offset=True, **OPTIONS).fit(images)
+    return pf.PATS(3, offset=True, **STACK_OPTIONS).fit(images.astype(np.float32))
 
 
 @pytest.fixture(scope="module")
 def out_of_core(stack):
-    return pf.PATS(3, offset=True, **OPTIONS).fit(stack)
+    return pf.PATS(3, offset=True, **STACK_OPTIONS).fit(stack)
 
 
-def test_out_of_core_is_as_good_as_in_memory(in_memory, out_of_core, images):
+def test_out_of_core_is_in_memory_to_rounding(in_memory, out_of_core, images):
     assert len(out_of_core.parameters_) == len(out_of_core.offset_) == len(images)
-    assert out_of_core.error_path_[-1] == pytest.approx(in_memory.error_path_[-1], rel=0.01)
+    # The same images grow the pattern, and sums differ in the order of float64 additions alone.
+    one, other = out_of_core, in_memory
+    np.testing.assert_allclose(one.error_path_, other.error_path_, rtol=1e-5)
+    np.testing.assert_allclose(one.pattern_.coef, other.pattern_.coef, rtol=1e-4)
+    np.testing.assert_allclose(one.pattern_.gamma, other.pattern_.gamma, atol=1e-4)
+    np.testing.assert_allclose(one.parameters_, other.parameters_, atol=1e-4)
     # The learned error is that of the model, and of all images, not of the part seen first.
     assert 1 - out_of_core.score(images) == pytest.approx(out_of_core.error_path_[-1], rel=0.01)
     assert out_of_core.error_path_[-1] < 0.5
@@ -72,7 +67,7 @@ def test_masks_and_weights(in_memory, images):
     masks[:, :3] = False
     spoiled = np.where(masks, images, 0)
     weights = np.arange(len(images)) % 2
-    model = pf.PATS(2, offset=True, **OPTIONS)
+    model = pf.PATS(2, offset=True, **STACK_OPTIONS)
     model.fit(pf.open_stack(spoiled), sample_weight=weights, sample_mask=masks[0])
     one = model.transform(pf.open_stack(spoiled), sample_mask=masks)
     np.testing.assert_allclose(one, model.transform(spoiled, sample_mask=masks), atol=1e-4)
@@ -84,14 +79,14 @@ def test_masks_and_weights(in_memory, images):
 
 @pytest.mark.exhaustive
 def test_an_image_by_its_index_is_the_anchor(stack):
-    model = pf.PATS(2, reference=71, offset=True, **OPTIONS).fit(stack)
+    model = pf.PATS(2, reference=71, offset=True, **STACK_OPTIONS).fit(stack)
     assert np.abs(model.parameters_[71]).max() < 0.05
     assert np.abs(model.parameters_).max() > 0.1
 
 
 @pytest.mark.exhaustive
 def test_warm_start_goes_on_with_more_images(in_memory, stack, images):
-    model = pf.PATS(2, offset=True, warm_start=True, **OPTIONS).fit(images[:50])
+    model = pf.PATS(2, offset=True, warm_start=True, **STACK_OPTIONS).fit(images[:50])
     first = model.error_path_.copy()
     model.set_params(n_atoms=3).fit(stack)
     assert model.pattern_.n_atoms == 3
@@ -103,9 +98,9 @@ def test_warm_start_goes_on_with_more_images(in_memory, stack, images):
 def test_losses_and_priors(images, stack):
     spoiled = images.copy()
     spoiled[::5, 4:9, 4:9] = 255
-    options = {"loss": "student-t", "prior": "learned", "offset": True, **OPTIONS}
+    options = {"loss": "student-t", "prior": "learned", "offset": True, **STACK_OPTIONS}
     robust = pf.PATS(2, **options).fit(pf.open_stack(spoiled))
-    plain = pf.PATS(2, offset=True, **OPTIONS).fit(pf.open_stack(spoiled))
+    plain = pf.PATS(2, offset=True, **STACK_OPTIONS).fit(pf.open_stack(spoiled))
     clean = images[1::5]
     assert robust.loss_.scale > 0
     assert robust.prior_ is not None

@@ -37,8 +37,8 @@ from patternfold.learning.pats import Learned
 from patternfold.learning.problem import Problem
 from patternfold.learning.project.locate import locate
 from patternfold.learning.retune import known_terms, with_terms
+from patternfold.learning.run import run
 from patternfold.learning.select.solvers import AbstractSolver
-from patternfold.learning.start import run
 from patternfold.learning.state import INTERRUPTED, Progress, State
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.losses import AbstractLoss

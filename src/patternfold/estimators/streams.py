@@ -27,8 +27,9 @@ from patternfold.estimators.options import (
 from patternfold.files.stacks import Stack, as_stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.retune import known_terms
+from patternfold.learning.settling import Settled
 from patternfold.learning.stream.cluster import active_place
-from patternfold.learning.stream.learn import LearnedStack, Source, learn_stack, part_of
+from patternfold.learning.stream.learn import Source, learn_stack, part_size
 from patternfold.learning.stream.sweep import Model
 from patternfold.learning.stream.times import timed
 from patternfold.model.grid import Grid
@@ -160,7 +161,7 @@ def remember_shape(estimator: Any, stack: Stack) -> None:
 
 def _part(estimator: Any, stack: Stack) -> np.ndarray:
     """The images that are looked at first, as floats."""
-    part = as_floats("X", stack.take(part_of(stack)), finite=False)
+    part = as_floats("X", stack.take(stack.part(part_size(stack))), finite=False)
     part = np.where(np.isfinite(part), part, 0).reshape(len(part), -1)
     low, high = part.min(axis=1), part.max(axis=1)
     if (high <= low if estimator.offset else (high == 0) & (low == 0)).all():
@@ -195,12 +196,12 @@ def _reference(estimator: Any, stack: Stack, amplitude: Amplitude) -> Any:
     return amplitude.lowered(image.reshape(-1))
 
 
-def _store(estimator: Any, found: LearnedStack, model: Model) -> None:
+def _store(estimator: Any, found: Settled, model: Model) -> None:
     learned, last, amplitude = found.learned, found.last, model.amplitude
     estimator.pattern_ = amplitude.raised_pattern(learned.state.pattern)
     estimator.transformation_ = model.transformation
     estimator.parameters_ = last.lam
-    loss, prior = known_terms(found.problem, found.problem.terms)
+    loss, prior = known_terms(found.part, found.part.terms)
     estimator.loss_, estimator.prior_ = amplitude.raised_loss(loss), amplitude.raised_prior(prior)
     estimator.gain_, estimator.offset_ = last.gain, amplitude.raised(last.offset)
-    record_run(estimator, learned, last.energy)
+    record_run(estimator, learned, float(last.energy[0]))

@@ -21,6 +21,7 @@ from patternfold.learning.journal import recorded
 from patternfold.learning.pats import refine_atom, select_atom
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.refit.tuning import tune
+from patternfold.learning.run import run
 from patternfold.learning.schedules import (
     AlphaInUnits,
     AlphaSchedule,
@@ -31,7 +32,7 @@ from patternfold.learning.schedules import (
     margin_scale,
     sigmoid_slopes,
 )
-from patternfold.learning.start import reference_patterns, run
+from patternfold.learning.start import reference_patterns
 from patternfold.learning.state import (
     ASKED_TO_STOP,
     INTERRUPTED,

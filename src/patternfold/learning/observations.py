@@ -333,16 +333,26 @@ def _distances(chunk: Chunk, mean: Float[Array, " n"], lighting: Lighting) -> Fl
 
 def distances_to_mean(observations: Observations) -> np.ndarray:
     """Distance of each image to the mean image, in the same light."""
-    real = [np.arange(len(c.images)) < n for c, n in _with_counts(observations)]
-    lighting = observations.lighting
-    parts = [
-        _pixel_sums(chunk, rows.astype(observations.dtype), lighting)
-        for chunk, rows in zip(observations.chunks, real, strict=True)
-    ]
-    mean = sum(np.asarray(part, np.float64) for part in parts) / max(1, len(observations))
-    stage = partial(_distances, mean=np.asarray(mean, observations.dtype), lighting=lighting)
+    mean = pixel_sums(observations) / max(1, len(observations))
+    return distances_to(observations, mean)
+
+
+def pixel_sums(observations: Observations, counting: np.ndarray | None = None) -> np.ndarray:
+    """Sum of the images, or of those that count, in the same light."""
+    counting = np.ones(len(observations), bool) if counting is None else counting
+    total = np.zeros(observations.chunks[0].images.shape[1])
+    parts = []
+    for chunk, begin, count in zip(
+        observations.chunks, observations.starts, observations.counts, strict=True
+    ):
+        rows = np.zeros(len(chunk.images), observations.dtype)
+        rows[:count] = counting[begin : begin + count]
+        parts.append(_pixel_sums(chunk, rows, observations.lighting))
+    return sum((np.asarray(part, np.float64) for part in parts), total)
+
+
+def distances_to(observations: Observations, mean: np.ndarray) -> np.ndarray:
+    """Distance of each image to a given one, in the same light."""
+    mean = np.asarray(mean, observations.dtype)
+    stage = partial(_distances, mean=mean, lighting=observations.lighting)
     return observations.map(stage).astype(np.float64)
-
-
-def _with_counts(observations: Observations) -> zip[tuple[Chunk, int]]:
-    return zip(observations.chunks, observations.counts, strict=True)

@@ -81,6 +81,8 @@ class Problem:
     loss: AbstractLoss = SQUARES
     prior: Prior | str | None = None
     terms: Terms | None = None
+    distances: np.ndarray | None = None
+    """Of each image to the mean of all, where these images stand for more of them."""
 
     @property
     def reweights(self) -> bool:
@@ -170,8 +172,7 @@ class Problem:
 
     def part(self, index: np.ndarray, weights: np.ndarray | None = None) -> Problem:
         """Some of the images, with weights of their own."""
-        images = self.observations.take(index, weights)
-        return replace(self, observations=images, anchor=self._anchor_in(index))
+        return self._some(index, self.observations.take(index, weights))
 
     def stand_ins(self, index: np.ndarray, weights: np.ndarray) -> Problem:
         """Some images, in a chunk as large as the others if that is not much larger than needed.
@@ -180,8 +181,12 @@ class Problem:
         """
         rows = len(self.observations.chunks[0].images)
         size = rows if rows <= SHARED_ROWS else None
-        images = self.observations.take(index, weights, size)
-        return replace(self, observations=images, anchor=self._anchor_in(index))
+        return self._some(index, self.observations.take(index, weights, size))
+
+    def _some(self, index: np.ndarray, images: Observations) -> Problem:
+        distances = None if self.distances is None else self.distances[index]
+        own = {"anchor": self._anchor_in(index), "distances": distances}
+        return replace(self, observations=images, **own)
 
     def _anchor_in(self, index: np.ndarray) -> int | None:
         """Where the anchor is among some of the images."""

@@ -41,7 +41,7 @@ CLEARLY = 0.01
 """Share of E by which a start must be ahead then: less tells little about the end."""
 
 
-def run(
+def run_at_length(
     problem: Problem,
     settings: Settings,
     reference: str | int | np.ndarray | Pattern | State,
@@ -178,12 +178,9 @@ def _grow_on_some(
 ) -> Learned:
     """Grow the pattern on some images and settle on all; E along the path is an estimate."""
     part, lam = problem.stand_ins(index, weights), Rehearsal(problem, settings).lam
-    if isinstance(reference, int):
-        own = part.anchor if reference == problem.anchor else None
-        reference = problem.observations.image(reference) if own is None else own
-    elif isinstance(reference, State):
-        pattern, lam = reference.pattern, reference.lam.copy()
-        reference = State(pattern, lam[index], part.error(pattern, lam[index]))
+    if isinstance(reference, State):
+        lam = reference.lam.copy()
+    reference = reference_in(problem, part, index, reference)
     grown = _grow(part, settings, reference, callback, choice)
     report = Reporter(callback, len(problem.observations), settings.n_atoms)
     pattern, lam[index], estimate = grown.state
@@ -200,6 +197,22 @@ def _grow_on_some(
     known = state.lam is not lam  # else nothing is known of E on all images
     scale = state.error / estimate if estimate and known else 1.0
     return Learned(state, [scale * error for error in grown.path], reason)
+
+
+def reference_in(
+    problem: Problem,
+    part: Problem,
+    index: np.ndarray,
+    reference: str | int | np.ndarray | Pattern | State,
+) -> str | int | np.ndarray | Pattern | State:
+    """The reference of all images, or the state to go on from, for a part of them."""
+    if isinstance(reference, int):
+        own = part.anchor if reference == problem.anchor else None
+        return problem.observations.image(reference) if own is None else own
+    if isinstance(reference, State):
+        lam = reference.lam[index]
+        return State(reference.pattern, lam, part.error(reference.pattern, lam))
+    return reference
 
 
 def _begin(

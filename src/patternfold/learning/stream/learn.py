@@ -1,49 +1,31 @@
-"""PATS out of core: a pattern is learned from a part of a stack, and settles in passes over all.
+"""PATS out of core: what `learning.run` does with images in memory, on those of a stack.
 
-What is learned from a thousand images is near what a million would tell. From there on each pass
-reads every image once, improves its λ, and adds up the equations in which the λ_i are eliminated:
-one step of all atoms for one pass.
+The images that a pattern grows on, and settles on at length, are chosen from all and read at once.
+From there on each pass reads every image once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from patternfold.learning.journal import current_journal
-from patternfold.learning.pats import Learned
+from patternfold.learning.journal import Record, current_journal, recorded
+from patternfold.learning.many import MANY, Part, settled_on, spread
+from patternfold.learning.passes import Look, Seen, SeenCodec, Told, Whole, added, joined
 from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.retune import with_terms
-from patternfold.learning.start import run
-from patternfold.learning.state import (
-    ASKED_TO_STOP,
-    INTERRUPTED,
-    STOPPED,
-    Callback,
-    Reporter,
-    State,
-)
-from patternfold.learning.stream.here import Here, Place
+from patternfold.learning.settling import Settled, settle_in_passes, settled_alone
+from patternfold.learning.start import run_at_length
+from patternfold.learning.state import Callback, State
+from patternfold.learning.stream.here import Here, Place, Task
 from patternfold.learning.stream.stack import Stack
-from patternfold.learning.stream.sweep import Model, Seen, SeenCodec, Sweep, added, stepped
-from patternfold.learning.tidy import tidied
+from patternfold.learning.stream.sweep import Distances, Model, PixelSums, Sweep
+from patternfold.learning.terms import Terms
 from patternfold.model.pattern import Pattern
-from patternfold.numerics.interrupts import check_interrupts
-
-PART, PART_BYTES, FEWEST = 1024, 2**28, 64
-"""Images from which a pattern is learned before all of them are looked at; fewer where that many
-would be larger than this, but not fewer than some dozens."""
-
-PASSES, ENOUGH = 4, 1e-3
-"""Most passes over all images in which the atoms move, and the share of E that the next one must be
-worth."""
-
-FIRST_DAMPING, LESS, MORE = 1e-3, 0.1, 30.0
-"""Damping of the first step, and its change after a step that lowers E and one that does not."""
+from patternfold.numerics.threads import one_blas_thread
 
 NOTHING = 1e-20
 """Share of the greatest weight that is as good as none."""
@@ -51,12 +33,9 @@ NOTHING = 1e-20
 BLOCK = "block"
 """Name of the records of blocks in a checkpoint."""
 
-TOLD_EVERY = 2.0
-"""Seconds between two lines of progress."""
-
 
 @dataclass(frozen=True)
-class Source:
+class Source(Whole):
     """A stack with weights, masks and the model it is compared with, and where that is done."""
 
     stack: Stack
@@ -66,39 +45,86 @@ class Source:
     """(N, H, W), read as it is needed; or (H, W) for all images."""
     place: Place = field(default_factory=Here)
 
-    @property
-    def part(self) -> np.ndarray:
-        """Images from which a pattern is learned first: such as have a weight."""
-        index = part_of(self.stack)
-        counting = index[self.weights[index] > 0]
-        return counting if len(counting) else np.flatnonzero(self.weights)[:PART]
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.stack)
 
-    def some(self, index: np.ndarray) -> Problem:
-        """Some images, in memory; weighed so that they stand for all."""
-        weights = self.weights[index]
-        weights = weights * (self.weights.sum() / max(weights.sum(), 1e-300))
+    def with_terms(self, terms: Terms | None) -> Source:
+        """The same images with loss and prior at the scales of some residuals."""
+        return replace(self, model=replace(self.model, terms=terms))
+
+    def part(self, anchor: int | None = None) -> Part:
+        """Images to learn from at length; all that have a weight where they are not many."""
+        index = np.flatnonzero(self.weights)
+        count = part_size(self.stack)
+        if len(index) < MANY * count:
+            return self._some(index, self.weights[index], anchor)
+        index, weights, distances = recorded("part", _Arrays(), self._spread, count, anchor)
+        part = self._some(index, weights, anchor)
+        return replace(part, problem=replace(part.problem, distances=distances))
+
+    def _spread(self, count: int, anchor: int | None) -> tuple[np.ndarray, ...]:
+        """Images that stand for all, their weights, and their distances to the mean of all."""
+        sums = self.results(PixelSums(self.model))
+        mean = sum(sums, np.zeros(self.model.grid.n_pixels)) / np.count_nonzero(self.weights)
+        distances = np.concatenate(list(self.results(Distances(self.model, mean))))
+        index, weights = spread(distances, self.weights, count, anchor)
+        return index, weights, distances[index]
+
+    def results(self, task: Task, *per_image: Any) -> Iterator[Any]:
+        """Yield what a task of images, weights, rows and masks returns for each block."""
+        rows = (self._sent(self.weights), *per_image, self._masks)
+        return self.place.run(task, self.stack, self.stack.spans(), *rows)
+
+    def _some(self, index: np.ndarray, weights: np.ndarray, anchor: int | None) -> Part:
+        """Some images, in memory."""
         mask = None if self.mask is None else _mask_rows(self.mask, index)
         model = replace(self.model, block=len(index))
-        return model.put(self.stack.take(index), weights, mask)
+        problem = model.put(self.stack.take(index), weights, mask)
+        place = None if anchor is None else np.flatnonzero(index == anchor)
+        own = int(place[0]) if place is not None and len(place) else None
+        return Part(replace(problem, anchor=own), index)
 
-    def all(self, sweep: Sweep, lam: np.ndarray | None, tell: Any = None) -> Iterable[Seen]:
+    def image(self, i: int) -> np.ndarray:
+        """An image in the unit that is computed in."""
+        row = self.stack.images(i, i + 1).reshape(-1).astype(self.stack.floats)
+        return self.model.amplitude.lowered(row)
+
+    def seen(self, look: Look, lam: np.ndarray | None, tell: Told) -> Seen:
+        """Look at every image once, block by block."""
+        seen, sums = [], None
+        for part in self._blocks(Sweep(self.model, look), lam, tell):
+            if part.sums is not None:  # added at once: there may be very many blocks
+                sums = part.sums if sums is None else added([sums, part.sums])
+            seen.append(part._replace(sums=None))
+        return joined(seen, sums)
+
+    def _blocks(self, sweep: Sweep, lam: np.ndarray | None, tell: Told) -> Iterator[Seen]:
         """Yield what is seen in each block, in their order."""
-        spans, masks = self.stack.spans(), self.mask
-        if masks is not None and np.ndim(masks) == 2:
-            masks = Repeated(np.asarray(masks))
+        spans = self.stack.spans()
         known = list(_known(len(spans)))
         yield from known
         rest, journal = spans[len(known) :], current_journal()
         began, first = time.perf_counter(), rest[0][0] if rest else 0
         # Images without weight are searched for, too, but must not bear on anything.
-        weights = np.maximum(self.weights, NOTHING * self.weights.max())
-        found = self.place.run(sweep, self.stack, rest, weights, lam, masks)
+        weights = self._sent(np.maximum(self.weights, NOTHING * self.weights.max()))
+        found = self.place.run(sweep, self.stack, rest, weights, lam, self._masks)
         for (_, end), seen in zip(rest, found, strict=True):
             if journal is not None:
                 journal.put(BLOCK, SeenCodec().pack(seen))
-            if tell is not None:
-                tell(end, (end - first) / max(1e-9, time.perf_counter() - began))
+            tell(end, (end - first) / max(1e-9, time.perf_counter() - began))
             yield seen
+
+    def _sent(self, weights: np.ndarray) -> np.ndarray | None:
+        """Weights as they go to where the work is done: not at all where all are 1."""
+        return None if (weights == 1).all() else weights
+
+    @property
+    def _masks(self) -> Any:
+        """Masks of all images, to be sliced as these are."""
+        if self.mask is None or np.ndim(self.mask) != 2:
+            return self.mask
+        return Repeated(np.asarray(self.mask))
 
 
 def _known(count: int) -> Iterator[Seen]:
@@ -112,6 +138,18 @@ def _known(count: int) -> Iterator[Seen]:
         yield SeenCodec().unpack(record)
 
 
+class _Arrays:
+    """Arrays as they are, for checkpoints."""
+
+    def pack(self, value: tuple[np.ndarray, ...]) -> Record:
+        """Return them by their number."""
+        return {str(k): part for k, part in enumerate(value)}
+
+    def unpack(self, record: Record) -> tuple[np.ndarray, ...]:
+        """Return them in their order."""
+        return tuple(record[str(k)] for k in range(len(record)))
+
+
 @dataclass(frozen=True)
 class Repeated:
     """One mask for all images, to be sliced like many."""
@@ -123,164 +161,38 @@ class Repeated:
         return self.mask
 
 
-class Swept(NamedTuple):
-    """What a whole pass tells."""
-
-    lam: np.ndarray
-    square: np.ndarray
-    gain: np.ndarray
-    offset: np.ndarray
-    error: float
-    energy: float
-    sums: Any
-
-
-class LearnedStack(NamedTuple):
-    """A run, and what its last pass told."""
-
-    learned: Learned
-    last: Swept
-    problem: Problem
-    """The images that were learned from first, with the scales of loss and prior."""
-
-
 def learn_stack(
     source: Source,
     settings: Settings,
     reference: str | int | np.ndarray | Pattern,
     callback: Callback | None = None,
     warm: Pattern | None = None,
-) -> LearnedStack:
+) -> Settled:
     """Learn from a part, settle on all images, and find λ of all of them."""
-    index = source.part
+    part = source.part(reference if isinstance(reference, int) else None)
+    begin: Any = reference
     if isinstance(reference, int):
-        index = np.union1d(index, [reference])
-    problem = source.some(index)
-    if isinstance(reference, int):
-        reference = int(np.searchsorted(index, reference))
-        problem = replace(problem, anchor=reference)
-    begin = reference if warm is None else _state(problem, settings, warm)
-    learned = run(problem, settings, begin, callback)
-    problem = with_terms(problem, *learned.state[:2])
-    settling = Settling(source, settings, callback, learned.state.error / problem.energy)
-    settling.use(problem)
-    pattern, lam, reason = learned.state.pattern, None, learned.reason
-    few = len(index) == len(source.stack)
-    if not few and reason not in STOPPED and settings.refit == "all":
-        pattern, lam, reason = settling.on_all(problem, pattern, reason)
-        state = State(pattern, lam[index], problem.error(pattern, lam[index]))
-        state = tidied(problem, settings, state, begin)
-        learned = learned._replace(state=state, reason=reason)
-        problem = with_terms(problem, *state[:2])  # the frame of λ may have moved
-        settling.use(problem)
-    last = settling.last(learned.state.pattern, lam)
-    scale = last.error / learned.path[-1] if learned.path and learned.path[-1] else 1.0
-    path = [scale * error for error in learned.path]
-    state = learned.state._replace(lam=last.lam, error=last.error)
-    return LearnedStack(learned._replace(state=state, path=path), last, problem)
+        begin = part.problem.anchor
+        if begin is None:  # it has no weight
+            begin = source.image(reference)
+    if warm is not None:
+        begin = _state(part.problem, warm)
+    learned = run_at_length(part.problem, settings, begin, callback)
+    if len(part.index) == len(source):
+        return settled_alone(part.problem, learned)
+    with one_blas_thread():
+        return settle_in_passes(part, source, settings, learned, begin, callback)
 
 
-def part_of(stack: Stack) -> np.ndarray:
-    """Images from which a pattern is learned first."""
-    each = stack.shape[1] * stack.shape[2] * stack.floats.itemsize
-    return stack.part(max(FEWEST, min(PART, PART_BYTES // each)))
+def part_size(stack: Stack) -> int:
+    """Number of images from which a pattern is learned at length."""
+    return settled_on(stack.shape[1] * stack.shape[2] * stack.floats.itemsize)
 
 
-def _state(problem: Problem, settings: Settings, pattern: Pattern) -> State:
+def _state(problem: Problem, pattern: Pattern) -> State:
     """The state of an earlier pattern on other images."""
-    seen = Sweep(_model_of(problem), pattern, equations=False).look(problem, None)
+    seen = Look(pattern, equations=False)(problem, None)
     return State(pattern, seen.lam, float((problem.weights * seen.square).sum()))
-
-
-def _model_of(problem: Problem) -> Model:
-    images = problem.observations
-    return Model(images.grid, problem.transformation, problem.family, images.lighting)
-
-
-@dataclass
-class Settling:
-    """Passes over all images."""
-
-    source: Source
-    settings: Settings
-    callback: Callback | None
-    error: float
-    """The last that is known, normalised."""
-    told: float = 0.0
-
-    def use(self, problem: Problem) -> None:
-        """Take the scales of loss and prior from images that were learned from."""
-        model = replace(self.source.model, terms=problem.terms)
-        self.source = replace(self.source, model=model)
-
-    def on_all(
-        self, problem: Problem, pattern: Pattern, reason: str
-    ) -> tuple[Pattern, np.ndarray, str]:
-        """Move the atoms, one step for each pass, as long as that lowers E."""
-        best = self._sweep(pattern, None, "pass 1", True)
-        best_pattern, damping = pattern, FIRST_DAMPING
-        for k in range(1, PASSES):
-            trial = stepped(best.sums, best_pattern, problem, damping)
-            try:
-                check_interrupts()
-                found = self._sweep(trial, best.lam, f"pass {k + 1}", False)
-            except KeyboardInterrupt:
-                return best_pattern, best.lam, INTERRUPTED
-            gained = 1 - found.error / best.error if best.error else 0.0
-            if gained > 0:
-                best_pattern, best, damping = trial, found, damping * LESS
-            else:
-                damping *= MORE
-            if self._report(best_pattern, f"settled in {k + 1} passes over all images"):
-                return best_pattern, best.lam, ASKED_TO_STOP
-            if 0 <= gained < ENOUGH:
-                break
-        return best_pattern, best.lam, reason
-
-    def last(self, pattern: Pattern, lam: np.ndarray | None) -> Swept:
-        """λ of all images, searched over the whole box."""
-        return self._sweep(pattern, lam, "last pass", True, equations=False)
-
-    def _sweep(
-        self,
-        pattern: Pattern,
-        lam: np.ndarray | None,
-        name: str,
-        everywhere: bool,
-        equations: bool = True,
-    ) -> Swept:
-        sweep = Sweep(self.source.model, pattern, everywhere, equations, self.settings.effort)
-        seen, sums = [], None
-        for part in self.source.all(sweep, lam, self._teller(pattern, name)):
-            if part.sums is not None:  # added at once: there may be very many blocks
-                sums = part.sums if sums is None else added([sums, part.sums])
-            seen.append(part._replace(sums=None))
-        lam, square, gain, offset = (
-            np.concatenate([getattr(part, field) for part in seen])
-            for field in ("lam", "square", "gain", "offset")
-        )
-        error = float(sum(part.error[0] for part in seen))
-        energy = float(sum(part.energy[0] for part in seen))
-        self.error = error / energy
-        return Swept(lam, square, gain, offset, error, energy, sums)
-
-    def _teller(self, pattern: Pattern, name: str) -> Any:
-        """Tell now and then how many images were seen, how fast, and how long it will take."""
-        total = len(self.source.stack)
-
-        def tell(done: int, rate: float) -> None:
-            if time.perf_counter() - self.told < TOLD_EVERY or done == total:
-                return
-            left = (total - done) / rate
-            stage = f"{name}: {done} of {total} images, {rate:.0f}/s, {left:.0f} s left"
-            self._report(pattern, stage)
-
-        return tell
-
-    def _report(self, pattern: Pattern, stage: str) -> bool:
-        self.told = time.perf_counter()
-        report = Reporter(self.callback, len(self.source.stack), self.settings.n_atoms)
-        return report(pattern.n_atoms, self.error, stage)
 
 
 def _mask_rows(mask: Any, index: np.ndarray) -> np.ndarray:

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from patternfold.learning.passes import Look, Seen, added, stepped
 from patternfold.learning.problem import Problem
 from patternfold.learning.refit.correct import Reduced
-from patternfold.learning.stream.sweep import Model, Seen, Sweep, added, stepped
+from patternfold.learning.stream.sweep import Model
 from patternfold.model.pattern import Pattern
 
 FIRST_DAMPING, MORE, TRIALS = 1e-4, 30.0, 3
@@ -40,7 +41,7 @@ def move(
 ) -> Moved:
     """Take a batch (B, H, W) into account."""
     halves = [_half(model, images, weights, slice(k, None, 2)) for k in range(min(2, len(images)))]
-    seen = [Sweep(half, pattern).look(problem, None) for half, problem in halves]
+    seen = [Look(pattern)(problem, None) for problem in halves]
     parts = [one.sums for one in seen if one.sums is not None]
     batch = added(parts)
     kept = 1 - agreement(parts, batch) if len(parts) == 2 else 1.0
@@ -50,11 +51,9 @@ def move(
     before = _error(halves, seen)
     damping, best = FIRST_DAMPING, (pattern, seen, before)
     for _ in range(TRIALS):
-        trial = stepped(equations, pattern, halves[0][1], damping)
-        tried = [
-            Sweep(half, trial, everywhere=False, equations=False).look(problem, one.lam)
-            for (half, problem), one in zip(halves, seen, strict=True)
-        ]
+        trial = stepped(equations, pattern, halves[0], damping)
+        near = Look(trial, everywhere=False, equations=False)
+        tried = [near(problem, one.lam) for problem, one in zip(halves, seen, strict=True)]
         error = _error(halves, tried)
         if error < best[2]:
             best = (trial, tried, error)
@@ -81,28 +80,25 @@ def remembered(
     model: Model, pattern: Pattern, images: np.ndarray, weights: Any, lam: Any
 ) -> Reduced:
     """The sums of images from which a pattern was learned."""
-    own, problem = _half(model, images, weights, slice(None))
-    sums = Sweep(own, pattern, everywhere=False).look(problem, lam).sums
+    problem = _half(model, images, weights, slice(None))
+    sums = Look(pattern, everywhere=False)(problem, lam).sums
     assert sums is not None
     return sums
 
 
-def _half(
-    model: Model, images: np.ndarray, weights: np.ndarray, some: slice
-) -> tuple[Model, Problem]:
+def _half(model: Model, images: np.ndarray, weights: np.ndarray, some: slice) -> Problem:
     """Every other image, on the devices."""
     count = len(range(*some.indices(len(images))))
-    own = replace(model, block=count)
-    return own, own.put(images[some], weights[some])
+    return replace(model, block=count).put(images[some], weights[some])
 
 
 def _scaled(sums: Reduced, share: float) -> Reduced:
     return Reduced(*(share * part for part in sums))
 
 
-def _error(halves: list[tuple[Model, Problem]], seen: list[Seen]) -> float:
+def _error(halves: list[Problem], seen: list[Seen]) -> float:
     pairs = zip(halves, seen, strict=True)
-    return float(sum((problem.weights * one.square).sum() for (_, problem), one in pairs))
+    return float(sum((problem.weights * one.square).sum() for problem, one in pairs))
 
 
 def _interleaved(parts: list[Seen]) -> Seen:

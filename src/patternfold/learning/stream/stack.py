@@ -83,10 +83,18 @@ class Stack(ABC):
         return None
 
     def take(self, index: np.ndarray) -> np.ndarray:
-        """Read some images by their indices, in ascending order."""
-        breaks = np.flatnonzero(np.diff(index) != 1) + 1
+        """Read some images by their indices, in ascending order.
+
+        What lies between two of them is read as well where all of it is stored together.
+        """
+        index = np.asarray(index)
+        stored = index // self.together
+        breaks = np.flatnonzero((np.diff(index) != 1) & (np.diff(stored) != 0)) + 1
         edges = [0, *breaks.tolist(), len(index)]
-        parts = [self.images(int(index[a]), int(index[b - 1]) + 1) for a, b in pairwise(edges)]
+        parts = []
+        for a, b in pairwise(edges):
+            begin = int(index[a])
+            parts.append(self.images(begin, int(index[b - 1]) + 1)[index[a:b] - begin])
         return np.concatenate(parts)
 
     def spans(self) -> list[tuple[int, int]]:

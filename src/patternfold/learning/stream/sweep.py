@@ -1,52 +1,29 @@
-"""One pass over a stack: λ of every image, and the sums that tell how the atoms should move."""
+"""What is done to the blocks of a stack: looked at, or compared with the mean of all images."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from patternfold.learning.amplitude import Amplitude
-from patternfold.learning.coarse import coarse_grid
-from patternfold.learning.effort import LEARNING, Effort
-from patternfold.learning.journal import Record
 from patternfold.learning.lighting import PLAIN, Lighting
 from patternfold.learning.missing import without_missing
-from patternfold.learning.observations import Observations, chunk_size
+from patternfold.learning.observations import Observations, chunk_size, distances_to, pixel_sums
+from patternfold.learning.passes import Look, Seen
 from patternfold.learning.problem import Problem
-from patternfold.learning.project.locate import locate
-from patternfold.learning.refit.correct import Reduced, held_parameters, solve_damped
 from patternfold.learning.stream.times import timed
 from patternfold.learning.terms import Terms
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.grid import Grid
 from patternfold.model.losses import SQUARES, AbstractLoss
-from patternfold.model.pattern import Pattern
 from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.precision import precision
-
-DAMPING = 1e-3
-"""Of λ while it is eliminated: near a minimum, as it is here, hardly any is needed."""
-
-
-class Seen(NamedTuple):
-    """What a pass tells: of each image, and sums over the images."""
-
-    lam: np.ndarray
-    """(B, d)."""
-    square: np.ndarray
-    """‖u − U_λ(p)‖², (B,)."""
-    gain: np.ndarray
-    offset: np.ndarray
-    energy: np.ndarray
-    """Σ w‖u‖², as an array of one number."""
-    error: np.ndarray
-    """E, likewise."""
-    sums: Reduced | None = None
 
 
 @dataclass(frozen=True)
@@ -83,85 +60,51 @@ class Model:
         own = {"loss": self.loss, "prior": self.prior, "terms": self.terms}
         return Problem(seen, self.transformation, self.family, **own)
 
+    @contextmanager
+    def at_work(self, images: np.ndarray, weights: Any, mask: Any) -> Iterator[Problem]:
+        """Within the block images are on the devices, and the time counts as work."""
+        dtype = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
+        with precision(dtype):
+            problem = self.put(images, weights, mask)
+            with timed("work"):
+                yield problem
+
 
 @dataclass(frozen=True)
 class Sweep:
-    """A task for blocks: find λ, and add up the equations of the atoms if they are to move.
-
-    ``everywhere`` searches over the whole box, otherwise near the λ that are known.
-    """
+    """Look at a block with a pattern."""
 
     model: Model
-    pattern: Pattern
-    everywhere: bool = True
-    equations: bool = True
-    effort: Effort = LEARNING
+    look: Look
 
     def __call__(
         self, images: np.ndarray, weights: Any = None, lam: Any = None, mask: Any = None
     ) -> Seen:
-        """Return what is seen in a block."""
-        dtype = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
-        with precision(dtype):
-            problem = self.model.put(images, weights, mask)
-            with timed("work"):
-                return self.look(problem, lam)
-
-    def look(self, problem: Problem, lam: np.ndarray | None) -> Seen:
-        """The same for images that are on the devices."""
-        observations = problem.observations
-        if self.everywhere and coarse_grid(observations.grid) is not None:
-            lam = None  # large images are searched for on cells, from nothing
-        start = None if lam is None else lam[:, None]
-        found = locate(
-            observations,
-            [self.pattern],
-            problem.transformation,
-            self.effort,
-            start,
-            self.everywhere or start is None,
-            describe=False,
-            terms=None if problem.terms is None else [problem.terms],
-        )
-        own: np.ndarray = found.lam[:, 0]
-        sums = None
-        if self.equations:
-            equations = problem.equations(self.pattern, own, problem.sparse, True)
-            sums = equations.reduced(DAMPING)
-        gain, offset = problem.light(self.pattern, own)
-        square = found.square[:, 0]
-        error = problem.total(square.astype(np.float64))
-        energy = np.asarray([observations.energy])
-        return Seen(own, square, gain, offset, energy, np.asarray([error]), sums)
+        """Return what is seen."""
+        with self.model.at_work(images, weights, mask) as problem:
+            return self.look(problem, lam)
 
 
-class SeenCodec:
-    """What was seen in a block as arrays, for checkpoints."""
+@dataclass(frozen=True)
+class PixelSums:
+    """Add up those images of a block that have a weight."""
 
-    def pack(self, value: Seen) -> Record:
-        """Return the arrays."""
-        record = {name: getattr(value, name) for name in Seen._fields if name != "sums"}
-        if value.sums is None:
-            return record
-        return record | {f"sums_{name}": part for name, part in value.sums._asdict().items()}
+    model: Model
 
-    def unpack(self, record: Record) -> Seen:
-        """Return what was seen."""
-        own = {name: record[name] for name in Seen._fields if name != "sums"}
-        known = "sums_cost" in record
-        parts = [record[f"sums_{name}"] for name in Reduced._fields] if known else []
-        return Seen(**own, sums=Reduced(*parts) if known else None)
+    def __call__(self, images: np.ndarray, weights: Any, mask: Any = None) -> np.ndarray:
+        """Return the sums."""
+        with self.model.at_work(images, weights, mask) as problem:
+            return pixel_sums(problem.observations, problem.weights > 0)
 
 
-def added(parts: list[Reduced]) -> Reduced:
-    """Add equations in their order, in float64."""
-    return reduce(lambda one, other: Reduced(*map(np.add, one, other)), parts)
+@dataclass(frozen=True)
+class Distances:
+    """Distances of the images of a block to the mean of all."""
 
+    model: Model
+    mean: np.ndarray
 
-def stepped(sums: Reduced, pattern: Pattern, problem: Problem, damping: float) -> Pattern:
-    """The pattern after a damped step, the λ_i following by themselves."""
-    box = problem.atom_box.containing(pattern.gamma)
-    held = held_parameters(box, pattern.gamma, sums.slope)
-    delta = solve_damped(sums, held, damping)[0].reshape(pattern.n_atoms, -1)
-    gamma = box.put_inside(pattern.gamma + delta[:, :-1])
-    return pattern.replace(pattern.coef + delta[:, -1], gamma)
+    def __call__(self, images: np.ndarray, weights: Any, mask: Any = None) -> np.ndarray:
+        """Return the distances."""
+        with self.model.at_work(images, weights, mask) as problem:
+            return distances_to(problem.observations, self.mean)
