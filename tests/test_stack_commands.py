@@ -6,28 +6,24 @@ import json
 import numpy as np
 import pytest
 import zarr
-from helpers import small_stacks
+from helpers import as_bytes, shifted_images
 
 import patternfold as pf
 from patternfold import datasets
 from patternfold.cli import main
 from patternfold.estimators import stack_classes
+from patternfold.learning.journal import Journal
+from patternfold.learning.stream import stack as stacks
+from patternfold.learning.stream.joint import JointSettling
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 QUICK = ["--atoms", "1", "--transformation", "translation", "--no-gain", "--quiet"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    with small_stacks():
-        yield
-
-
 @pytest.fixture(scope="module")
 def images():
-    rng = np.random.default_rng(0)
-    truth = datasets.random_pattern(2, rng)
-    found, _ = datasets.random_images(truth, 80, rng, "translation", shape=(16, 16))
-    return np.clip(100 * found + 120, 0, 255).astype(np.uint8)
+    return as_bytes(shifted_images(80, 0.0, n_atoms=2))
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +58,14 @@ def test_learn_and_stream(folder, images, capsys):
     assert "no classifier" in capsys.readouterr().err
 
 
-def test_checkpoints_of_commands(folder, images, tmp_path, capsys):
+def test_checkpoints_of_commands(folder, tmp_path, capsys):
     kept = tmp_path / "run.ckpt"
     kept.write_bytes(b"")
     command = ["learn", str(folder / "x.npy"), "--stream", "-o", str(tmp_path / "y.ptm"), *QUICK]
     command += ["--checkpoint", str(kept)]
     assert main(command) == 1
     assert "--resume" in capsys.readouterr().err
-    pf.PATS(1).fit(images[:8], checkpoint=kept)
+    Journal(kept, {"kind": "another"}).close()
     assert main([*command, "--resume"]) == 1
     assert "belongs to another run" in capsys.readouterr().err
     assert main([*command, "--force"]) == 0
@@ -100,16 +96,40 @@ def classes():
     return np.concatenate(parts)[order], np.repeat(["a", "b"], 40)[order]
 
 
-def test_classifiers_learn_from_stacks(classes, monkeypatch):
+def test_classifiers_learn_from_stacks(classes):
     images, labels = classes
-    monkeypatch.setattr(stack_classes, "JOINTLY", 30)
     stack, options = pf.open_stack(images), {"transformation": "translation", "random_state": 0}
     views = pf.AlignedViewsClassifier(1, **options).fit(stack, labels)
     assert (views.predict(stack) == labels).mean() > 0.95
     np.testing.assert_array_equal(views.predict(stack), views.predict(images))
-    joint = pf.JPATS(1, n_joint=0, n_tuning=0, **options).fit(stack, labels)
+
+
+def test_classes_are_corrected_jointly_on_all_images(classes, monkeypatch):
+    images, labels = classes
+    monkeypatch.setattr(stack_classes, "JOINTLY", 30)
+    passes, one_pass = [], JointSettling._pass
+
+    def kept(self, *args):
+        passes.append((self, args, one_pass(self, *args)))
+        return passes[-1][2]
+
+    monkeypatch.setattr(JointSettling, "_pass", kept)
+    options = {"transformation": "translation", "random_state": 0}
+    stack = pf.open_stack(images)
+    joint = pf.JPATS(1, n_joint=0, n_tuning=1, **options).fit(stack, labels)
     assert joint.cross_parameters_.shape == (80, 2, 2)
     assert (joint.predict(stack) == labels).mean() > 0.9
+    costs = [seen.cost for _, _, seen in passes[1:]]
+    assert min(costs[1:]) < costs[0], "J of all images falls"
+    # One block of all images gives the same sums as several.
+    settling, args, seen = passes[1]
+    monkeypatch.setitem(stacks.BLOCK_BYTES, "cpu", 128 * 256 * 8)
+    assert len(stack.spans()) == 1
+    whole = one_pass(settling, *args)
+    assert whole.cost == pytest.approx(seen.cost, rel=1e-6)
+    for one, other in zip(whole.systems, seen.systems, strict=True):
+        np.testing.assert_allclose(one[0], other[0], rtol=1e-5, atol=1e-6 * np.abs(one[0]).max())
+        np.testing.assert_allclose(one[1], other[1], rtol=1e-5, atol=1e-6 * np.abs(one[1]).max())
 
 
 def test_parts_are_spread_over_classes():

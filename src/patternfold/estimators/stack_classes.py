@@ -7,9 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from patternfold._validation import as_floats
+from patternfold.estimators.images import as_weights
+from patternfold.estimators.joint_options import joint_settings
+from patternfold.estimators.options import family_of, lighting_of
 from patternfold.estimators.streams import remember_shape
 from patternfold.files.stacks import Stack, as_stack
+from patternfold.learning.amplitude import Amplitude
+from patternfold.learning.codecs import PatternsCodec
+from patternfold.learning.journal import recorded
+from patternfold.learning.state import STOPPED
+from patternfold.learning.stream.cluster import active_place
+from patternfold.learning.stream.joint import JointSettling
+from patternfold.learning.stream.learn import Source
 from patternfold.learning.stream.stack import Subset
+from patternfold.learning.stream.sweep import Model
+from patternfold.learning.validation import best_of
+from patternfold.model.grid import Grid
+from patternfold.numerics.precision import precision
 
 JOINTLY, DECIDING = 4096, 20_000
 """Most images from which classes are learned jointly, and from which a classifier on views is: both
@@ -60,15 +75,58 @@ def spread_over_classes(labels: np.ndarray, most: int) -> np.ndarray:
 def fit_jointly(
     estimator: Any, stack: Stack, y: Any, sample_weight: Any, sample_mask: Any, rejected: float
 ) -> None:
-    """Learn `JPATS` from a part of a stack, and project all of its images."""
+    """Learn `JPATS` from a part of a stack, correct it on all images, and project all of them."""
     labels = np.asarray(y)
     if len(labels) != len(stack):
         raise ValueError(f"y has {len(labels)} labels for {len(stack)} images.")
+    weights = as_weights(sample_weight, len(stack))
     index = spread_over_classes(labels, JOINTLY)
-    weights = None if sample_weight is None else np.asarray(sample_weight)[index]
-    estimator.fit(stack.take(index), labels[index], weights, masks_of(sample_mask, index))
+    part, masks = stack.take(index), masks_of(sample_mask, index)
+    estimator.fit(part, labels[index], weights[index], masks)
+    if len(index) < len(stack) and _correctable(estimator):
+        model = _model(estimator, stack, part)
+        source = Source(stack, model, weights, sample_mask, active_place())
+        with precision(stack.floats):
+            _correct_jointly(estimator, source, np.searchsorted(estimator.classes_, labels))
     found = estimator.project(stack, sample_mask=sample_mask)
     estimator.cross_parameters_ = found.parameters
     if estimator.outlier_threshold == "calibrate":
         nearest = found.distances.min(axis=1)
         estimator.outlier_threshold_ = float(np.quantile(nearest, 1 - rejected))
+
+
+def _correctable(estimator: Any) -> bool:
+    """Whether patterns are corrected jointly at all, by squares, and nobody has asked to stop.
+
+    Classes of several patterns stay as they were learned.
+    """
+    plain = not estimator.loss_.reweights and estimator.prior_ is None
+    one_each = len(estimator.patterns_) == len(estimator.classes_)
+    asked = estimator.n_tuning > 0 and estimator.refit == "all"
+    return asked and plain and one_each and estimator.stop_reason_ not in STOPPED
+
+
+def _model(estimator: Any, stack: Stack, part: np.ndarray) -> Model:
+    rows = as_floats("X", part, finite=False).reshape(len(part), -1)
+    rows = np.where(np.isfinite(rows), rows, 0)
+    return Model(
+        Grid(*estimator.image_shape_),
+        estimator.transformation_,
+        family_of(estimator),
+        lighting_of(estimator),
+        Amplitude.of_images("X", rows, always=True),
+        block=stack.block,
+    )
+
+
+def _correct_jointly(estimator: Any, source: Source, labels: np.ndarray) -> None:
+    """Correct the patterns of all classes on all images; α is that of the learned part."""
+    amplitude, settings = source.model.amplitude, joint_settings(estimator, 0)
+    if not settings.joint:
+        return
+    alpha = best_of(estimator.cv_trials_).alpha if estimator.cv_trials_ else settings.alpha
+    patterns = tuple(amplitude.lowered_pattern(p) for p in estimator.patterns_)
+    settle = JointSettling(source, labels, settings.alone.effort)
+    codec = PatternsCodec(patterns[0].take(np.zeros(patterns[0].n_atoms, bool)))
+    corrected = recorded("joint passes", codec, settle, patterns, alpha)
+    estimator.patterns_ = [amplitude.raised_pattern(p) for p in corrected]

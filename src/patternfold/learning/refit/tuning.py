@@ -26,6 +26,7 @@ from patternfold.learning.schedules import (
     sigmoid_slopes,
     usual_beta,
 )
+from patternfold.model.box import Box
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.least_squares import Damping, descend, held_at_bounds
 
@@ -85,16 +86,17 @@ class SmoothError:
 
     def step(self, damping: float) -> SmoothError:
         """Move all patterns by a damped Gauss-Newton step; λ follows."""
-        moved = [
-            self._moved(equations, damping, pattern)
-            for equations, pattern in zip(self._equations, self.state.patterns, strict=True)
+        box = self.problem.all.atom_box
+        steps = [
+            moved(equations, damping, pattern, box)
+            for equations, pattern in zip(self.equations, self.state.patterns, strict=True)
         ]
-        patterns, promised = zip(*moved, strict=True)
+        patterns, promised = zip(*steps, strict=True)
         state = follow(self.problem, patterns, self.effort, self.state)
         return replace(self, state=state, promised=sum(promised))
 
     @cached_property
-    def _equations(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def equations(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Matrix and slope for each pattern: own images attract it, impostors push it away.
 
         Their negative curvature is left out: the matrix takes all weights by their size.
@@ -123,20 +125,21 @@ class SmoothError:
         equations = part.equations(self.state.patterns[m], lam, part.sparsest, False)
         return equations.normal.atoms, equations.normal.slope
 
-    def _moved(
-        self, equations: tuple[np.ndarray, np.ndarray], damping: float, pattern: Pattern
-    ) -> tuple[Pattern, float]:
-        """A pattern after its step, and the decrease of J that this promises."""
-        matrix, slope = equations[0].copy(), equations[1].copy()
-        gamma, box = pattern.gamma, self.problem.all.atom_box.containing(pattern.gamma)
-        by_atom = slope.reshape(len(gamma), -1)
-        held = np.pad(held_at_bounds(box, gamma, by_atom[:, :-1]), ((0, 0), (0, 1))).ravel()
-        diagonal = np.diag(matrix)
-        matrix = matrix + np.diag(damping * diagonal + 1e-9 * diagonal.max())
-        matrix[held], matrix[:, held], slope[held] = 0, 0, 0
-        matrix[held, held] = 1
-        delta = linalg.solve(matrix, slope, assume_a="pos")
-        promised = float(delta @ slope + damping * np.where(held, 0, diagonal) @ delta**2)
-        step = delta.reshape(len(gamma), -1)
-        gamma = box.put_inside(gamma + step[:, :-1])
-        return pattern.replace(pattern.coef + step[:, -1], gamma), promised
+
+def moved(
+    equations: tuple[np.ndarray, np.ndarray], damping: float, pattern: Pattern, box: Box
+) -> tuple[Pattern, float]:
+    """A pattern after its step, and the decrease of J that this promises."""
+    matrix, slope = equations[0].copy(), equations[1].copy()
+    gamma, box = pattern.gamma, box.containing(pattern.gamma)
+    by_atom = slope.reshape(len(gamma), -1)
+    held = np.pad(held_at_bounds(box, gamma, by_atom[:, :-1]), ((0, 0), (0, 1))).ravel()
+    diagonal = np.diag(matrix)
+    matrix = matrix + np.diag(damping * diagonal + 1e-9 * diagonal.max())
+    matrix[held], matrix[:, held], slope[held] = 0, 0, 0
+    matrix[held, held] = 1
+    delta = linalg.solve(matrix, slope, assume_a="pos")
+    promised = float(delta @ slope + damping * np.where(held, 0, diagonal) @ delta**2)
+    step = delta.reshape(len(gamma), -1)
+    gamma = box.put_inside(gamma + step[:, :-1])
+    return pattern.replace(pattern.coef + step[:, -1], gamma), promised
