@@ -76,6 +76,16 @@ def test_files_of_real_libraries_are_read_in_parts(kind, images, tmp_path):
     assert stack.together == {"x.zarr": 5, "sharded.zarr": 10, "x.h5": 4}.get(kind, 1)
 
 
+def test_another_process_may_be_in_another_folder(images, tmp_path, monkeypatch):
+    write("x.npy", images, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    sent = pickle.dumps(open_stack("x.npy"))
+    monkeypatch.chdir(tmp_path.parent)
+    stack = pickle.loads(sent)
+    assert stack.name == "x.npy"
+    np.testing.assert_array_equal(stack.images(2, 9), images[2:9])
+
+
 def test_arrays_of_libraries(images, tmp_path):
     with h5py.File(write("x.h5", images, tmp_path), "r") as file:
         arrays = [

@@ -53,8 +53,9 @@ class FileStack(Stack):
         return np.asarray(self.opened[begin:end])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave what is open behind: another process opens it itself."""
-        return {name: value for name, value in vars(self).items() if name != "_opened"}
+        """Leave what is open behind: another process, maybe in another folder, opens it itself."""
+        own = {name: value for name, value in vars(self).items() if name != "_opened"}
+        return own | {"path": self.path.absolute()}
 
 
 def _checked(name: str, array: Any) -> tuple[tuple[int, int, int], np.dtype]:

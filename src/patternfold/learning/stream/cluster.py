@@ -22,7 +22,7 @@ RETRIES = 3
 """Times that a block is tried again where reading it fails on the way, as on a network drive."""
 
 
-class ClusterError(RuntimeError):
+class ClusterError(ConnectionError):
     """The cluster is gone; the message says what was kept and the way on."""
 
 
