@@ -1,5 +1,6 @@
 """Checkpoints: a run that was broken off ends where it would have ended."""
 
+import errno
 import io
 import os
 import signal
@@ -9,27 +10,25 @@ import zlib
 
 import numpy as np
 import pytest
-from helpers import small_stacks
+from helpers import STACK_OPTIONS, shifted_images
 
 import patternfold as pf
-from patternfold import datasets
 from patternfold.learning import journal
 from patternfold.learning.journal import _SIZES, CheckpointError, Journal
 
-OPTIONS = {"transformation": "translation", "random_state": 0, "n_starts": 1, "n_exchanges": 1}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    with small_stacks():
-        yield
+pytestmark = pytest.mark.usefixtures("small_blocks")
+OPTIONS = STACK_OPTIONS | {"n_exchanges": 1}
 
 
 @pytest.fixture(scope="module")
 def images():
-    rng = np.random.default_rng(0)
-    truth = datasets.random_pattern(3, rng)
-    return datasets.random_images(truth, 100, rng, "translation", shape=(16, 16), noise=0.01)[0]
+    return shifted_images(100, 0.01).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def whole(images):
+    """A run from a few images without a break."""
+    return pf.PATS(2, **OPTIONS).fit(images[:16])
 
 
 def same(one, other):
@@ -45,15 +44,16 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("as_stack", [False, True], ids=["array", "stack"])
-def test_every_break_ends_the_same(as_stack, images, tmp_path, monkeypatch):
+def test_every_break_ends_the_same(as_stack, images, whole, tmp_path, monkeypatch):
     X = pf.open_stack(images) if as_stack else images[:16]
-    whole, path, put = pf.PATS(2, **OPTIONS).fit(X), tmp_path / "x.ckpt", journal.Journal.put
-    steps = [0]
+    whole = pf.PATS(2, **OPTIONS).fit(X) if as_stack else whole
+    path, put, steps = tmp_path / "x.ckpt", journal.Journal.put, [0]
+    every = 9 if as_stack else 2
 
     def die_sometimes(self, name, record):
         put(self, name, record)
         steps[0] += 1
-        if steps[0] % 5 == 0:
+        if steps[0] % every == 0:
             with open(self.path, "ab") as file:
                 file.write(b"half a record")
             raise Killed
@@ -81,17 +81,33 @@ def test_nothing_is_computed_twice(images, tmp_path):
     assert model.error_path_[-1] == pytest.approx(told[-1].error, rel=1e-3)
 
 
-def test_who_stops_early_can_go_on(images, tmp_path):
+def test_a_full_disk_loses_one_step(images, whole, tmp_path, monkeypatch):
+    path, write, steps = tmp_path / "x.ckpt", journal.Journal._write, []
+
+    def full(self, data):
+        steps.append(len(data))
+        if len(steps) == 4:
+            self._file.write(data[:100])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, data)
+
+    monkeypatch.setattr(journal.Journal, "_write", full)
+    with pytest.raises(OSError, match=r"x\.ckpt holds the steps up to here\. Make room"):
+        pf.PATS(2, **OPTIONS).fit(images[:16], checkpoint=path)
+    monkeypatch.setattr(journal.Journal, "_write", write)
+    same(whole, pf.PATS(2, **OPTIONS).fit(images[:16], checkpoint=path))
+
+
+def test_who_stops_early_can_go_on(images, whole, tmp_path):
     path, lines = tmp_path / "x.ckpt", []
 
     def stop(line):
         lines.append(line)
-        return len(lines) == 2
+        return len(lines) == 1
 
-    whole = pf.PATS(3, **OPTIONS).fit(images[:16])
-    stopped = pf.PATS(3, callback=stop, **OPTIONS).fit(images[:16], checkpoint=path)
+    stopped = pf.PATS(2, callback=stop, **OPTIONS).fit(images[:16], checkpoint=path)
     assert "asked to stop" in stopped.stop_reason_
-    same(whole, pf.PATS(3, **OPTIONS).fit(images[:16], checkpoint=path))
+    same(whole, pf.PATS(2, **OPTIONS).fit(images[:16], checkpoint=path))
 
 
 def test_other_runs_are_refused(images, tmp_path):

@@ -15,7 +15,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar, runtime_checkable
@@ -132,14 +132,25 @@ class Journal:
         content = io.BytesIO()
         np.savez(content, allow_pickle=False, name=np.array(name), **record)
         data = content.getvalue()
+        try:
+            self._write(_SIZES.pack(len(data), zlib.crc32(data)) + data)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{error.strerror}: {self.path} holds the steps up to here. Make room, and run the "
+                "same again: it goes on from there",
+            ) from error
+
+    def _write(self, data: bytes) -> None:
         self._file.truncate()
-        self._file.write(_SIZES.pack(len(data), zlib.crc32(data)) + data)
+        self._file.write(data)
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; what a full disk has not taken is known to be missing."""
+        with suppress(OSError):
+            self._file.close()
 
 
 def _arrays(content: bytes) -> Record:
