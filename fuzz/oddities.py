@@ -141,7 +141,7 @@ def shapes() -> Found:
                 if not np.isfinite(numbers(make().fit(X, y), X)).all():
                     found.append(f"{name} on {what}: not finite")
             except ValueError as error:
-                print(f"{name} on {what}: {str(error)[:120]}")
+                print(f"{name} on {what}: {str(error)[:120]}", flush=True)
             except Exception as error:
                 found.append(f"{name} on {what}: {type(error).__name__}: {error}")
             if time.process_time() - started > LONGEST:
@@ -279,6 +279,21 @@ CHECKS: dict[str, Callable[[], Found]] = {
 }
 
 
+def _found(name: str) -> Found:
+    """Run a check in a process of its own, passing on what it says."""
+    command, found = [sys.executable, __file__, "--check", name], None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("FOUND "):
+                found = json.loads(line.removeprefix("FOUND "))
+            else:
+                print(line, end="", flush=True)
+    found = [f"ended with {process.returncode}"] if found is None else found
+    print("\n".join(found))
+    return found
+
+
 def main() -> int:
     """Run the checks, each in a process of its own."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -295,15 +310,8 @@ def main() -> int:
         return 0
     everything = 0
     for name in options.only or CHECKS:
-        command, started = [sys.executable, __file__, "--check", name], time.perf_counter()
-        ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        *said, last = ended.stdout.splitlines() or [""]
-        found = (
-            json.loads(last[6:])
-            if last.startswith("FOUND ")
-            else [f"ended with {ended.returncode}"]
-        )
-        print("\n".join([*said, *found]))
+        started = time.perf_counter()
+        found = _found(name)
         seconds = time.perf_counter() - started
         words = (CHECKS[name].__doc__ or "").split(":")[0].rstrip(".")
         print(f"| `fuzz/oddities.py --only {name}` | {words} | {len(found)} | {seconds:.0f} s |")
