@@ -184,6 +184,8 @@ def _page(path: Path) -> None:
 
 
 def _table(path: Path) -> None:
+    if not path.read_bytes().endswith(b"\n"):
+        raise ValueError("its end is missing")
     with open(path, newline="") as file:
         if len({len(row) for row in csv.reader(file)}) != 1:
             raise ValueError("its rows differ in length")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "fuzz"
+sys.path.append(str(FOLDER))
 
 
 @pytest.mark.parametrize("name", ["pictures", "step_files", "checkpoints", "model_files"])
@@ -25,3 +26,41 @@ def test_a_folder_of_bad_files():
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "20 good pictures" in ended.stdout
+
+
+def test_half_files_are_seen(tmp_path):
+    """What judges faults finds files that are cut off, changed or gone, and those left over."""
+    from fault_tools import broken, digests, leftovers
+
+    whole = FOLDER.parent / "tests/data/pats_0.1.pfold"
+    contents = {"m.ptm": whole.read_bytes(), "p.html": b"<html>\n</html>\n", "t.csv": b"a,b\n1,2\n"}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    before = digests([tmp_path])
+    assert broken([tmp_path], before) == broken([tmp_path], {}) == []
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content[: len(content) // 2 + 2])
+    assert len(broken([tmp_path], before)) == 3
+    (tmp_path / "m.ptm").unlink()
+    assert any("is gone" in text for text in broken([tmp_path], before))
+    (tmp_path / ".m.ptm.0123abcd").touch()
+    assert len(leftovers(tmp_path)) == 1
+
+
+def spin():
+    while True:
+        pass
+
+
+def test_what_readers_must_not_do_is_seen(tmp_path):
+    from guard import Hang, Watch, alarmed
+
+    watch = Watch()
+    watch.scratch, watch.on = str(tmp_path / "own"), True
+    (tmp_path / "elsewhere").write_bytes(b"")
+    (tmp_path / "elsewhere").unlink()
+    watch.on = False
+    assert "elsewhere" in watch.seen[0]
+    assert len(watch.seen) == 2
+    with pytest.raises(Hang), alarmed(0.05):
+        spin()
