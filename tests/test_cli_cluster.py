@@ -8,6 +8,7 @@ from PIL import Image
 
 from patternfold import Pattern, datasets, load
 from patternfold.cli import main
+from patternfold.persistence import read_model_file
 
 KINDS = (
     Pattern([1.0, -0.7], [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2]]),
@@ -35,4 +36,13 @@ def test_pictures_are_sorted_into_kinds(tmp_path, capsys):
     assert all(0.5 <= float(row["confidence"]) <= 1 for row in rows)
     assert len(list((sorted_ / "group_2").iterdir())) == 10
     assert len(load(model).labels_) == 30
+    examples = read_model_file(model).examples
+    assert examples is not None
+    assert len(examples.names) <= 36
+    assert {name[0] for name in examples.names} == {"0", "1"}
+    assert main(["info", str(model), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"] == ["1: 66.7%", "2: 33.3%"]
+    page = tmp_path / "report.html"
+    assert main(["report", str(model), "-o", str(page)]) == 0
+    assert "Group 2" in page.read_text()
     assert main(command) == 1  # nothing is overwritten unasked

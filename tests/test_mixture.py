@@ -1,13 +1,38 @@
 """PatternMixture: kinds found without labels, model files, what is refused."""
 
+import json
+import re
+from collections import Counter
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from patternfold import Pattern, PatternMixture, datasets, load
-from patternfold.learning.mixture.merge import chosen_count, merge, shared_images
+from patternfold import Grid, Pattern, PatternMixture, Translation, datasets, load
+from patternfold.learning.mixture import parts as parts_module
+from patternfold.learning.mixture.assign import Assigner
+from patternfold.learning.mixture.compare import farther_apart, temperature_of
+from patternfold.learning.mixture.merge import (
+    chosen_count,
+    kept_images,
+    merge,
+    shared_images,
+    with_their_images,
+)
 from patternfold.learning.mixture.outliers import usual_limits
-from patternfold.learning.mixture.parts import crowded_images, responsibilities
+from patternfold.learning.mixture.parts import (
+    Parts,
+    PartSettings,
+    best_parts,
+    crowded_images,
+    responsibilities,
+)
+from patternfold.learning.observations import Observations
+from patternfold.persistence.mixture import _is_tree
+from patternfold.show.pages import explorer, report
+from patternfold.show.pages.tree import INK, colour_of, tree_svg
 
 SHAPE, FAMILY = (16, 16), "rotation-translation"
 KINDS = (
@@ -73,6 +98,18 @@ def test_aligned_images_look_like_their_pattern(fitted):
     assert after < 0.6 * before
 
 
+def test_parts_are_written_as_atoms(fitted):
+    model, _, _ = fitted
+    pictures = np.ldexp(model._pictures, model._exponent)
+    sizes = np.bincount(model.assignment_.parts, minlength=len(model.parts_))
+    some = np.flatnonzero(sizes >= 5)
+    assert len(some) >= 2
+    for k in some:
+        left = model.parts_[k].render(SHAPE).ravel() - pictures[k]
+        # Two atoms make the kinds; what is left is noise, 5 % of the energy of an image.
+        assert (left**2).sum() < 0.05 * (pictures[k] ** 2).sum()
+
+
 def test_a_single_kind_is_not_split():
     X, _ = drawn((53,))
     model = PatternMixture("auto", n_parts=6, n_atoms=3, transformation=FAMILY, random_state=0)
@@ -98,6 +135,50 @@ def test_files(fitted, tmp_path):
     assert again.get_params()["outliers"] is True
 
 
+def test_report_and_explorer_show_groups_by_fit(fitted):
+    model, X, _ = fitted
+    names = [f"<b>{i}&.png" for i in range(len(X))]
+    page = report(model, X=X, names=names)
+    for words in ("Group 1", "Group 2", "No group", "How parts were merged", "images in no group"):
+        assert words in page.html
+    assert f"{model.proportions_[0]:.1%}" in page.html
+    assert "<b>0" not in page.html
+    shown = explorer(model, X, names=names)
+    assert "<b>0" not in shown.html
+    assert "data:image/svg+xml;base64," in shown.html
+    data = json.loads(re.search('id="data">(.*?)</script>', shown.html).group(1))
+    first = data["galleries"][0]
+    assert first["title"].startswith("Group 1, 75.5%")
+    assert data["words"]["title"] == "Groups"
+    chosen = [data["examples"][i]["name"] for i in first["items"]]
+    left = model.assignment_.distances**2 / (X**2).sum(axis=(1, 2))
+    ranks = [left[names.index(name)] for name in chosen]
+    assert ranks == sorted(ranks)
+    assert len(ranks) == 12
+    labels = [pattern["label"] for pattern in data["patterns"]]
+    assert labels[0] == "group 1"
+    assert len(set(labels)) == len(labels) == len(model.parts_)
+    for example in data["examples"]:  # each beside its own part, in its own light
+        part, (gain, offset) = data["patterns"][example["cls"]], example["light"]
+        assert part["label"] == example["label"]
+        assert (gain > 0, offset) == (True, 0.0)
+
+
+def test_the_merge_tree_is_drawn(fitted):
+    model, _, _ = fitted
+    tree = ElementTree.fromstring(tree_svg(model))
+    count = Counter(element.tag.rpartition("}")[2] for element in tree)
+    assert count["polyline"] == len(model.merge_tree_)
+    assert count["image"] == len(model.parts_)
+    colours = {element.get("stroke") for element in tree} - {None}
+    assert {colour_of(0), INK} <= colours  # the last merge joins two groups
+    single = SimpleNamespace(
+        merge_tree_=np.empty((0, 4)), part_labels_=np.zeros(1, int), parts_=model.parts_[:1]
+    )
+    single.image_shape_ = SHAPE
+    assert tree_svg(single).count("<image") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -105,6 +186,7 @@ def test_files(fitted, tmp_path):
         ({"n_patterns": 9}, "n_patterns=9 but only n_samples=4 of the images"),
         ({"n_patterns": 3, "n_parts": 2}, "n_parts=2 must not be below"),
         ({"max_iter": 0}, "max_iter=0 must be"),
+        ({"n_init": 0}, "n_init=0 must be"),
         ({"transformation": "turning"}, "turning"),
     ],
 )
@@ -144,6 +226,95 @@ def test_groups_of_a_graph():
     assert merged.groups[0] != merged.groups[4]
     assert merged.eigenvalues[:2] == pytest.approx([1, 1])
     assert len(set(merge(graph, np.zeros((7, 7)), 3).groups)) == 3
+
+
+def test_trees_of_files_are_trees():
+    tree = merge(np.ones((4, 4)), np.zeros((4, 4)), 2).tree
+    assert _is_tree(tree, 4)
+    for row, column, value in (
+        (0, 0, 5),
+        (2, 1, 9),
+        (1, 0, tree[0, 0]),
+        (1, 2, np.nan),
+        (0, 0, 0.5),
+    ):
+        damaged = tree.copy()
+        damaged[row, column] = value
+        assert not _is_tree(damaged, 4)
+    assert not _is_tree(tree, 5)
+
+
+def test_a_small_kind_keeps_to_itself():
+    # Two parts share their images; one image of a third, of eleven, lies between it and them.
+    part = np.concatenate([np.tile([[0, 1]], (30, 1)), np.tile([[2, 0]], (11, 1))])
+    share = np.concatenate([np.full((30, 2), 0.5), np.tile([[1.0, 0.0]], (11, 1))])
+    share[-1] = 0.8, 0.2
+    graph = shared_images(part, share, np.ones(41), 3)
+    kept = kept_images(part, share, np.ones(41), 3)
+    assert kept == pytest.approx([7.5 + 0.04, 7.5, 10 + 0.64])
+    apart = np.zeros((3, 3))
+    assert merge(graph, apart, None, kept).groups.tolist() in ([0, 0, 1], [1, 1, 0])
+    assert set(merge(graph, apart, None).groups) == {0}  # by that image alone they would be one
+
+
+def test_parts_go_where_their_images_are():
+    # Part 2 is nearest to two images, but most of each belongs to the parts of the other group.
+    part, share = np.array([[2, 0, 1], [2, 0, 1], [3, 2, 0]]), np.array([[0.4, 0.3, 0.3]] * 3)
+    share[2] = 0.9, 0.1, 0.0
+    for groups, settled in (([0, 0, 1, 1], [0, 0, 0, 1]), ([0, 0, 1, 0], [0, 0, 1, 0])):
+        assert with_their_images(np.array(groups), part, share, np.ones(3)).tolist() == settled
+
+
+def test_noise_tells_no_two_parts_apart():
+    # Parts of ten images, and one of a single image, of one kind with noise 0.1: pictures differ
+    # by what their means have left of it. The fourth part is another kind.
+    part = np.repeat(range(4), [10, 10, 1, 10])
+    misfit = np.where(part == 2, 0.0, 0.09)
+    apart = np.array([[0.02, 0.11, 0.5], [0.02, 0.11, 0.5], [0.11, 0.11, 0.6], [0.5, 0.5, 0.6]])
+    other = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
+    farther = farther_apart(apart, other, misfit, part)
+    assert farther[:2, :2] == pytest.approx(0, abs=1e-12)
+    assert farther[2, :2] == pytest.approx(0, abs=1e-12)
+    assert (farther[:, 2] > 3).all()
+    assert (farther[3] > 3).all()
+
+
+def test_the_temperature_is_that_of_kinds_with_several_parts():
+    several = np.log([[0.1, 0.102, 0.105]] * 6)
+    alone = np.log([[0.1, 0.4, 0.5]] * 6)
+    assert temperature_of(np.concatenate([several, alone])) == pytest.approx(np.log(1.05))
+    assert temperature_of(alone) == 0.25
+    assert temperature_of(alone[:, :1]) == 0
+
+
+def test_parts_are_chosen_by_what_they_leave(monkeypatch):
+    paths = {5: [0.3, 0.2], 6: [0.4, 0.1], 7: [0.2, 0.15]}
+
+    def learn(assigner, settings, report):
+        return Parts(np.empty(0), None, paths[settings.seed], f"seed {settings.seed}")
+
+    monkeypatch.setattr(parts_module, "learn_parts", learn)
+    assigner = Assigner(Observations.put(np.zeros((1, 4), "f"), Grid(2, 2)), Translation())
+    assert best_parts(assigner, PartSettings(seed=5), 3).reason == "seed 6"
+    assert best_parts(assigner, PartSettings(seed=5), 1).reason == "seed 5"
+
+
+def test_faint_and_rare_kinds_are_kinds():
+    rng = np.random.default_rng(11)
+    X, y = drawn((40, 8), seed=5)
+    third = datasets.random_images(
+        Pattern([1.0, 1.0], [[0.0, -0.4, 0.0, 0.15, 0.15], [0.0, 0.4, 0.0, 0.15, 0.15]]),
+        4,
+        rng,
+        FAMILY,
+        shape=SHAPE,
+    )[0]
+    X[y == 1] = 0.5 * X[y == 1] + 0.02 * rng.standard_normal((8, *SHAPE))  # as noisy as others
+    X = np.concatenate([X, third + 0.03 * rng.standard_normal(third.shape)]).astype("f")
+    y = np.append(y, np.full(4, 2))
+    model = PatternMixture("auto", n_parts=8, n_atoms=3, transformation=FAMILY, random_state=0)
+    np.testing.assert_array_equal(model.fit_predict(X), y)
+    assert len(np.unique(model.assignment_.parts)) == len(model.parts_)  # none ends empty
 
 
 def test_a_continuum_is_one_group():

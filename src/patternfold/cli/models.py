@@ -33,7 +33,9 @@ def read_model(path: Path) -> Any:
 def require_pattern(file: Any, path: Path) -> Any:
     """Refuse classifiers, which have one pattern per class."""
     if not hasattr(file.model, "pattern_"):
-        raise Failure(f"{path} is a classifier; this command needs a model made by 'learn'.")
+        raise Failure(
+            f"{path} is a classifier or a mixture; this command needs a model made by 'learn'."
+        )
     return file
 
 

@@ -140,6 +140,14 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
     transformation_: AbstractTransformation
     temperature_: float
     noise_: float | None
+    proportions_: np.ndarray
+    outlier_share_: float
+    parameters_: np.ndarray
+    merge_tree_: np.ndarray
+    eigenvalues_: np.ndarray
+    error_path_: np.ndarray
+    n_iter_: int
+    stop_reason_: str
 
     def __init__(
         self,

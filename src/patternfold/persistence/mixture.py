@@ -105,7 +105,7 @@ def unpack_mixture(payload: Payload) -> PatternMixture:
     assignment = _assignment(arrays, transformation.parameters.dim, len(parts), n_groups)
     path = take_array(arrays, "error_path", 1)
     proportions, tree = take_array(arrays, "proportions", 1), take_array(arrays, "merge_tree", 2)
-    if len(proportions) != n_groups or tree.shape != (len(parts) - 1, 4):
+    if len(proportions) != n_groups or not _is_tree(tree, len(parts)):
         raise ValueError("its proportions or its tree of parts do not fit its parts")
     noise = description.get("noise")
     exponent = take(description, "exponent", int)
@@ -154,6 +154,16 @@ def _parts(description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> lis
     for part in parts:
         require_sensible(part)
     return parts
+
+
+def _is_tree(tree: np.ndarray, n_parts: int) -> bool:
+    """Tell whether each row merges two of the parts and merges before it, and each only once."""
+    if tree.shape != (n_parts - 1, 4):
+        return False
+    known, children = n_parts + np.arange(len(tree))[:, None], tree[:, :2]
+    inside = ((0 <= children) & (children < known) & (children == np.floor(children))).all()
+    once = len(np.unique(children)) == children.size
+    return bool(inside and once and np.isfinite(tree).all() and (tree[:, 2] >= 0).all())
 
 
 def _assignment(

@@ -22,6 +22,10 @@ from patternfold.cli.picture_names import picture_names
 OUTLIERS = "outliers"
 """Folder, and name in the table, of pictures that fit no group."""
 
+TRIALS, FEW = 3, 2000
+"""How often parts are learned where there are so few pictures: it takes little longer, and the best
+of several is better where some parts begin badly."""
+
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Read, sort, write the model, the table and, where asked for, the pictures by group."""
@@ -85,6 +89,7 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> Any:
         outliers=options.outliers,
         gain=options.gain,
         offset=options.offset,
+        n_init=TRIALS if len(found) <= FEW else 1,
         random_state=options.seed,
         callback=tell,
     )
@@ -93,9 +98,17 @@ def _fit(options: argparse.Namespace, found: Any, console: Console) -> Any:
 
 
 def _save(model: Any, found: Any, options: argparse.Namespace) -> None:
-    from patternfold.persistence import save
+    """Write the model, with some images of each group and some between two for its pages."""
+    from patternfold.persistence import Examples, save
+    from patternfold.show.pages.kinds import shown_images
 
-    save(model, options.output, preparation=found.preparation.as_dict())
+    images, examples = found.images, None
+    if options.examples:
+        chosen = shown_images(model, images.reshape(len(images), -1), options.examples)
+        names = tuple(found.names[i] for i in chosen)
+        examples = Examples(images[chosen], model.parameters_[chosen], names)
+    preparation = found.preparation.as_dict()
+    save(model, options.output, preparation=preparation, examples=examples)
 
 
 def _write_folders(folder: Path, model: Any, found: Any) -> None:
@@ -130,4 +143,5 @@ def _conclude(
     }
     said = ", ".join(f"{count} in {name}" for name, count in sizes.items())
     text = f"{options.output}: {len(model.labels_)} images in {seconds:.1f} s: {said}; {table}"
-    console.result(values, text)
+    page = options.output.with_suffix(".html")
+    console.result(values, f"{text}\nnext: patternfold report {options.output} -o {page}")

@@ -80,7 +80,13 @@ def _model(path: Path) -> dict[str, Any]:
         "examples": 0 if file.examples is None else len(file.examples.names),
         "preparation": file.preparation,
     }
-    if hasattr(model, "pattern_"):
+    if hasattr(model, "part_labels_"):
+        values["groups"] = [f"{k + 1}: {share:.1%}" for k, share in enumerate(model.proportions_)]
+        values["in_no_group"] = f"{model.outlier_share_:.1%}"
+        values["parts"] = len(model.parts_)
+        values["training_images"] = len(model.labels_)
+        values["stop_reason"] = model.stop_reason_
+    elif hasattr(model, "pattern_"):
         values["training_images"] = len(model.parameters_)
         values["error"] = float(model.error_path_[-1]) if len(model.error_path_) else None
         values["stop_reason"] = model.stop_reason_

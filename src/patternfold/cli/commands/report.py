@@ -19,7 +19,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.images is not None:
         found = read_new_images(file, options.images, options.skip_unreadable, console)
         images, labels, names, mask = found.images, found.labels, found.names, found.mask
-    elif file.examples is not None and hasattr(file.model, "pattern_"):
+    elif file.examples is not None and not hasattr(file.model, "classes_"):
         images, names = file.examples.images, file.examples.names
     title = options.title or options.model.name
     shown = {"names": names, "sample_mask": mask, "title": title}

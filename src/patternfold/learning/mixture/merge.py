@@ -27,6 +27,10 @@ TETHER, ITSELF = 0.5, 0.05
 """Images that two manifolds no farther apart than images are from their own count as, and those
 that a part shares with itself: a part that shares nothing is a group of its own."""
 
+KEPT = 0.05
+"""Share of the images that a part has for itself, by which it shares them with itself: a small kind
+of one part does not fall to another for a single image between them."""
+
 
 class Merged(NamedTuple):
     """The group of each part, and how it was found.
@@ -52,13 +56,24 @@ def shared_images(
     return graph
 
 
-def merge(graph: np.ndarray, near: np.ndarray, n_groups: int | None) -> Merged:
+def kept_images(
+    part: np.ndarray, share: np.ndarray, weights: np.ndarray, n_parts: int
+) -> np.ndarray:
+    """How many images each part has for itself, (P,): Σ w r²."""
+    return np.bincount(part.ravel(), (weights[:, None] * share**2).ravel(), n_parts)
+
+
+def merge(
+    graph: np.ndarray, near: np.ndarray, n_groups: int | None, kept: np.ndarray | None = None
+) -> Merged:
     """Merge parts into so many groups, or into as many as the graph says.
 
-    ``near`` (P, P) tells, from 0 to 1, how near the parts' manifolds are.
+    ``near`` (P, P) tells, from 0 to 1, how near the parts' manifolds are; ``kept`` (P,) how many
+    images they have for themselves.
     """
     n_parts = len(graph)
-    whole = graph + TETHER * (near + near.T) / 2 + ITSELF * np.eye(n_parts)
+    own = ITSELF + (0 if kept is None else KEPT * kept)
+    whole = graph + TETHER * (near + near.T) / 2 + own * np.eye(n_parts)
     if n_parts == 1:
         return Merged(np.zeros(1, int), np.empty((0, 4)), np.ones(1))
     values, vectors = _spectrum(whole)
@@ -68,6 +83,32 @@ def merge(graph: np.ndarray, near: np.ndarray, n_groups: int | None) -> Merged:
     tree = linkage(_on_sphere(vectors[:, : max(2, n_groups)]), "ward")
     groups = fcluster(tree, n_groups, "maxclust") - 1
     return Merged(groups, tree, values[: MOST_GROUPS + 1])
+
+
+def group_shares(groups: np.ndarray, part: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """How much of each image belongs to every group, (N, G)."""
+    total = np.zeros((len(part), int(groups.max()) + 1))
+    rows = np.arange(len(part))
+    for k in range(part.shape[1]):
+        total[rows, groups[part[:, k]]] += share[:, k]
+    return total
+
+
+def with_their_images(
+    groups: np.ndarray, part: np.ndarray, share: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Move parts whose images all belong to another group there: a part has images of its own."""
+    groups, first = groups.copy(), part[:, 0]
+    for _ in range(len(groups)):
+        found = group_shares(groups, part, share).argmax(axis=1)
+        stay = np.bincount(first, weights * (found == groups[first]), len(groups))
+        alone = np.bincount(groups)[groups] == 1
+        left = np.flatnonzero((stay == 0) & ~alone & (np.bincount(first, weights, len(groups)) > 0))
+        if not len(left):
+            break
+        own = first == left[0]
+        groups[left[0]] = np.bincount(found[own], weights[own]).argmax()
+    return groups
 
 
 def chosen_count(values: np.ndarray) -> int:

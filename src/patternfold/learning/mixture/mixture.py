@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from patternfold.learning.mixture.assign import Assigner, Nearest
-from patternfold.learning.mixture.flexible import flexible_squares
-from patternfold.learning.mixture.merge import Merged, merge, shared_images
+from patternfold.learning.mixture.compare import compare, near_parts, temperature_of
+from patternfold.learning.mixture.merge import (
+    Merged,
+    group_shares,
+    kept_images,
+    merge,
+    shared_images,
+    with_their_images,
+)
 from patternfold.learning.mixture.parts import (
     PartSettings,
     best_parts,
-    relative,
+    crowded_images,
+    picture_of,
     responsibilities,
     without_loners,
 )
@@ -25,12 +33,9 @@ from patternfold.learning.problem import Problem
 from patternfold.model.pattern import Pattern
 from patternfold.model.transformations import AbstractTransformation
 
-N_NEAR = 20
-"""Parts of each image that are compared with it at length."""
-
-AMBIGUOUS, COOLED = 3, 0.5
-"""The temperature is this share of the typical step from an image's best part to its third: noise,
-common to all parts, leaves it as it is."""
+RENEWALS = 2
+"""How often parts that end without images are given up for badly fitted images; those that have
+none even then are left out."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,8 @@ class Assigned(NamedTuple):
 class Mixture:
     """Pictures of parts, the group of each, and how images are compared with them.
 
-    ``temperature`` is in units of squares, or of shares of an image's energy where images have
-    gains. ``noise`` is the variance of a pixel, None where small changes of shape count in full.
+    ``temperature`` is that of logarithms of what parts leave. ``noise`` is the variance of a pixel,
+    None where small changes of shape count in full.
     """
 
     pictures: np.ndarray
@@ -86,15 +91,13 @@ class Mixture:
     def assign(self, observations: Observations) -> Assigned:
         """Find the group, the part and λ of each image."""
         assigner = Assigner(observations, self.transformation)
-        nearest, misfit = near_parts(assigner, self.pictures, self.noise)
+        nearest, misfit = compare(assigner, self.pictures, self.noise)
         return self._assigned(nearest, misfit)
 
     def _assigned(self, nearest: Nearest, misfit: np.ndarray) -> Assigned:
         share = responsibilities(misfit, self.temperature)
-        by_group = np.zeros((len(share), self.n_groups))
+        by_group = group_shares(self.groups, nearest.part, share)
         rows = np.arange(len(share))
-        for k in range(share.shape[1]):
-            by_group[rows, self.groups[nearest.part[:, k]]] += share[:, k]
         group = by_group.argmax(axis=1)
         # Of the parts of its group, the one that fits best.
         own = self.groups[nearest.part] == group[:, None]
@@ -141,19 +144,22 @@ def learn_mixture(
     parts = best_parts(assigner, settings.parts, settings.n_init, report)
     if settings.outliers:
         parts = without_loners(assigner, parts)
-    pictures = parts.pictures.astype(images.dtype)
-    noise = parts.path[-1] if not images.lighting.gain else _noise(images, parts.nearest)
-    noise = noise / images.grid.n_pixels if settings.flexible else None
-    nearest, misfit = near_parts(assigner, pictures, noise)
-    temperature = _temperature(misfit)
+    tell = report or (lambda stage, misfit: False)
+    noise = _noise(images, parts.nearest) if settings.flexible else None
+    pictures, nearest, misfit = _compared(assigner, parts.pictures, noise)
+    tell("images compared with their parts", parts.path[-1])
+    temperature = temperature_of(misfit)
     share = responsibilities(misfit, temperature)
     graph = shared_images(nearest.part, share, images.weights, len(pictures))
-    usual = float(np.median(misfit[:, 0]))
-    near = _near_pictures(assigner, pictures, temperature, noise, usual)
-    merged = merge(graph, near, settings.n_groups)
-    merged = merged._replace(groups=_by_size(merged.groups, nearest.part[:, 0], images.weights))
+    kept = kept_images(nearest.part, share, images.weights, len(pictures))
+    near = near_parts(assigner, pictures, noise, nearest.part[:, 0], misfit[:, 0])
+    merged = merge(graph, near, settings.n_groups, kept)
+    groups = with_their_images(merged.groups, nearest.part, share, images.weights)
+    groups = _by_size(groups, nearest.part[:, 0], images.weights)
+    merged = merged._replace(groups=groups)
     mixture = Mixture(pictures, merged.groups, family, temperature, noise)
     assigned = mixture._assigned(nearest, misfit)
+    tell(f"{len(pictures)} parts merged into {mixture.n_groups} groups", parts.path[-1])
     patterns = as_patterns(problem, pictures, settings.n_atoms, settings.parts.seed)
     sizes = np.bincount(assigned.part, images.weights, len(pictures))
     left = assigned.square / np.maximum(images.squares, np.finfo(np.float64).tiny)
@@ -162,57 +168,32 @@ def learn_mixture(
     )
 
 
-def near_parts(
+def _compared(
     assigner: Assigner, pictures: np.ndarray, noise: float | None
-) -> tuple[Nearest, np.ndarray]:
-    """The best few parts of each image, and what small changes of shape leave of the misfit."""
+) -> tuple[np.ndarray, Nearest, np.ndarray]:
+    """Pictures of parts that have images, the best few of each image, and their misfits."""
     images = assigner.observations
-    nearest = assigner.nearest(pictures, N_NEAR, all_pixels=True)
-    square = nearest.square.astype(np.float64)
-    if noise is not None:
-        square = flexible_squares(
-            images, assigner.transformation, pictures, nearest.part, nearest.lam, noise
-        )
-    misfit = relative(images, square)
-    order = np.argsort(misfit, axis=1, kind="stable")
-    columns = (
-        np.take_along_axis(v, order if v.ndim == 2 else order[:, :, None], 1) for v in nearest
-    )
-    return Nearest(*columns), np.take_along_axis(misfit, order, axis=1)
+    pictures = pictures.astype(images.dtype)
+    nearest, misfit = compare(assigner, pictures, noise)
+    for k in range(RENEWALS + 1):
+        part, n_parts = nearest.part[:, 0], len(pictures)
+        empty = np.flatnonzero(np.bincount(part, images.weights, n_parts) == 0)
+        if not len(empty):
+            break
+        left = np.exp(misfit[:, 0])
+        chosen = crowded_images(part, left, images.weights, len(empty), n_parts)
+        for m, i in zip(empty, chosen, strict=False):
+            pictures[m] = picture_of(images, i)
+        if k == RENEWALS or not chosen:
+            pictures = np.delete(pictures, empty, axis=0)
+        nearest, misfit = compare(assigner, pictures, noise)
+    return pictures, nearest, misfit
 
 
 def _noise(images: Observations, nearest: Nearest) -> float:
-    """Mean of what is left of an image, in squares."""
-    return float(np.average(nearest.square[:, 0], weights=images.weights))
-
-
-def _temperature(misfit: np.ndarray) -> float:
-    """The typical step from an image's best part to the one that it hardly belongs to."""
-    last = min(AMBIGUOUS, misfit.shape[1]) - 1
-    return COOLED * float(np.median(misfit[:, last] - misfit[:, 0]))
-
-
-def _near_pictures(
-    assigner: Assigner,
-    pictures: np.ndarray,
-    temperature: float,
-    noise: float | None,
-    usual: float,
-) -> np.ndarray:
-    """How near (P, P) each part's own picture is to the other parts: 1 if no farther than images.
-
-    ``usual`` is what images leave of their parts.
-    """
-    n_parts, images = len(pictures), assigner.observations
-    near = np.zeros((n_parts, n_parts))
-    if n_parts == 1:
-        return near
-    own = Observations.put(pictures.astype(images.dtype), images.grid, lighting=images.lighting)
-    nearest, misfit = near_parts(replace(assigner, observations=own), pictures, noise)
-    farther = np.maximum(misfit - usual, 0) / max(temperature, 1e-300)
-    near[np.arange(n_parts)[:, None], nearest.part] = np.exp(-farther)
-    np.fill_diagonal(near, 0)
-    return near
+    """Variance of a pixel about its part."""
+    left = np.average(nearest.square[:, 0], weights=images.weights)
+    return float(left) / images.grid.n_pixels
 
 
 def _by_size(groups: np.ndarray, part: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -15,6 +15,8 @@ from patternfold.learning.fitted import FittedManifolds, fitted_manifolds
 from patternfold.persistence import Examples
 from patternfold.show.pages.document import Page, as_json, render_page, script_of
 from patternfold.show.pages.formulas import as_script
+from patternfold.show.pages.kinds import assigned_images, is_mixture
+from patternfold.show.pages.kinds_view import GROUPS, tree_section, view_of_kinds
 from patternfold.show.pages.payload import Example, payload_of
 
 SCRIPTS = ("render.js", "explorer.js", "atoms.js", "gallery.js")
@@ -41,7 +43,7 @@ def explorer(
 
     Parameters
     ----------
-    model : PATS, JPATS or AlignedViewsClassifier
+    model : PATS, JPATS, AlignedViewsClassifier or PatternMixture
         A fitted model.
     X : array of shape (N, H, W) or (N, H·W), optional
         Images to show beside their projections; at most 36, evenly chosen, are kept.
@@ -60,6 +62,8 @@ def explorer(
         With methods ``save`` and ``open_in_browser``; notebooks show it.
     """
     check_is_fitted(model)
+    if is_mixture(model):
+        return _explorer_of_kinds(model, X, names, examples, title)
     view = fitted_manifolds(model)
     shown = _project(view, X, y, names) if X is not None else _kept(examples)
     count = len(view.patterns)
@@ -71,6 +75,28 @@ def explorer(
         title=heading,
         facts=facts(model, view),
         data=as_json(payload),
+        tree=None,
+    )
+
+
+def _explorer_of_kinds(
+    model: Any, X: Any, names: Any, examples: Examples | None, title: str | None
+) -> Page:
+    """The page of a mixture: its groups, their images by fit, and the merge tree."""
+    if X is None and examples is not None and len(examples.names):
+        X, names = examples.images, examples.names
+    kinds = None if X is None else assigned_images(model, X, names).some()
+    view, notes, shown, galleries = view_of_kinds(model, kinds)
+    payload = payload_of(view, shown, GROUPS, notes, galleries)
+    count = len(model.patterns_)
+    heading = title or ("One group of images" if count == 1 else f"{count} groups of images")
+    return render_page(
+        "explorer.html",
+        script_of(as_script(payload.pop("formulas")), SCRIPTS),
+        title=heading,
+        facts=kinds_facts(model),
+        data=as_json(payload),
+        tree=tree_section(model),
     )
 
 
@@ -126,6 +152,18 @@ def facts(model: Any, view: FittedManifolds) -> list[str]:
         said.insert(0, f"{len(view.patterns)} classes")
     kinds = (view.transformation, view.patterns[0].mother)
     return said + [_words(type(kind).__name__) for kind in kinds]
+
+
+def kinds_facts(model: Any) -> list[str]:
+    """Say in a few words what a mixture is."""
+    height, width = model.image_shape_
+    kinds = (model.transformation_, model.parts_[0].mother)
+    return [
+        f"{len(model.patterns_)} groups, {len(model.parts_)} parts",
+        f"learned from {len(model.labels_)} images",
+        f"images of {width}×{height} pixels",
+        *(_words(type(kind).__name__) for kind in kinds),
+    ]
 
 
 def _words(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,16 +28,40 @@ FRAME_SIZE = 96
 
 @dataclass(frozen=True)
 class Example:
-    """An image to show beside its projection."""
+    """An image to show beside its projection g·U_λ(p) + b."""
 
     image: np.ndarray
     lam: np.ndarray
     name: str
     label: str = ""
+    gain: float = 1.0
+    offset: float = 0.0
 
 
-def payload_of(view: FittedManifolds, examples: Sequence[Example]) -> dict[str, Any]:
-    """Return everything the explorer draws from."""
+@dataclass(frozen=True)
+class Words:
+    """What patterns are called: each by ``name`` and its label, all of them by ``title``."""
+
+    name: str = "class"
+    title: str = "Classes"
+    hint: str = "One pattern per class, all moved together. Choose one to look at it."
+
+
+CLASSES = Words()
+
+
+def payload_of(
+    view: FittedManifolds,
+    examples: Sequence[Example],
+    words: Words = CLASSES,
+    notes: Sequence[str] = (),
+    galleries: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return everything the explorer draws from.
+
+    ``notes`` stand below the patterns; ``galleries`` have a title, a text and ``items``, places of
+    their examples. Without them all examples are shown in one.
+    """
     formulas = formulas_of(view)
     exact = formulas is not None
     size = VIEW if exact else FRAME_SIZE
@@ -57,6 +81,10 @@ def payload_of(view: FittedManifolds, examples: Sequence[Example]) -> dict[str, 
         ],
         "priors": [_describe_prior(prior) for prior in view.priors or ()],
         "examples": [_describe_example(view, example, exact) for example in examples],
+        "words": asdict(words),
+        "notes": list(notes),
+        "galleries": list(galleries)
+        or [{"title": "", "text": "", "items": list(range(len(examples)))}],
     }
     if not exact:
         data["frames"] = [_frames(pattern, view.transformation, shape) for pattern in view.patterns]
@@ -100,6 +128,7 @@ def _describe_example(view: FittedManifolds, example: Example, exact: bool) -> d
         "label": example.label,
         "cls": cls,
         "lam": np.asarray(example.lam, float).tolist(),
+        "light": [float(example.gain), float(example.offset)],
         "pixels": pack(example.image),
     }
     if not exact:

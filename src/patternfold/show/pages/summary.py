@@ -12,8 +12,10 @@ from patternfold.estimators.remarks import Evidence, remarks_on
 from patternfold.learning.fitted import FittedManifolds, fitted_manifolds
 from patternfold.show.pages import figures
 from patternfold.show.pages.document import Page, render_page
-from patternfold.show.pages.explorer import facts, spread
+from patternfold.show.pages.explorer import facts, kinds_facts, spread
+from patternfold.show.pages.kinds import is_mixture
 from patternfold.show.pages.summary_classes import class_results, class_sections, judged_sections
+from patternfold.show.pages.summary_kinds import describe_kinds
 
 WORST, MOST_ON_SHEET = 6, 24
 """Images that are shown as fitting worst, and as they were prepared."""
@@ -33,7 +35,7 @@ def report(
 
     Parameters
     ----------
-    model : PATS, JPATS or AlignedViewsClassifier
+    model : PATS, JPATS, AlignedViewsClassifier or PatternMixture
         A fitted model.
     path : path, optional
         Where to write the page.
@@ -50,15 +52,19 @@ def report(
     """
     check_is_fitted(model)
     view = fitted_manifolds(model)
-    if hasattr(model, "pattern_"):
+    if is_mixture(model):
+        results, remarks, sections = describe_kinds(model, X, names, sample_mask)
+        heading, about = "groups of images", kinds_facts(model)
+    elif hasattr(model, "pattern_"):
         results, remarks, sections = _describe_pattern(model, view, X, names, sample_mask)
+        heading, about = "a learned pattern", facts(model, view)
     else:
         results, remarks, sections = _describe_classes(model, view, X, y, sample_mask)
-    heading = "a learned pattern" if len(view.patterns) == 1 else "a classifier"
+        heading, about = "a classifier", facts(model, view)
     page = render_page(
         "report.html",
         title=title or f"Report on {heading}",
-        facts=facts(model, view),
+        facts=about,
         remarks=remarks,
         options=_options(model),
         results=results,

@@ -81,7 +81,8 @@ const Atoms = (() => {
     const learned = isPrefix() && k > 0 && path.length === whole;
     const error = learned ? `, error ${path[k - 1].toPrecision(3)} when it had so many` : "";
     const final = path.length ? `, final error ${path[path.length - 1].toPrecision(3)}` : "";
-    const name = pattern().label ? `Class ${pattern().label}: ` : "";
+    const about = pattern().label ? Explorer.named(pattern().label) : "";
+    const name = about ? `${about[0].toUpperCase()}${about.slice(1)}: ` : "";
     at("caption").textContent = name + (isPrefix() && k === whole
       ? `${name ? "all" : "All"} ${whole} atoms${final}` : `${k} of ${whole} atoms${error}`);
     drawChart();

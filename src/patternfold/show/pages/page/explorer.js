@@ -56,7 +56,7 @@ const Explorer = (() => {
     const pixels = values(state.cls, state.lam, columns, rows);
     Render.paint(at("stage"), pixels, columns, rows, colour(patterns[state.cls].range));
     const where = transformation.names.map((name, k) => say(k)).join(", ");
-    const name = patterns[state.cls].label ? `Pattern of class ${patterns[state.cls].label}` : "Pattern";
+    const name = patterns[state.cls].label ? `Pattern of ${named(patterns[state.cls].label)}` : "Pattern";
     at("stage").setAttribute("aria-label", `${name}: ${where}`);
     drawOutlines();
   }
@@ -79,6 +79,8 @@ const Explorer = (() => {
       svg.append(circle);
     });
   }
+
+  const named = (label) => (data.words.name ? `${data.words.name} ${label}` : label);
 
   const WORDS = {
     theta: "Rotation", tx: "Shift to the right", ty: "Shift down", s: "Size",
@@ -198,5 +200,5 @@ const Explorer = (() => {
     changed();
   }
 
-  return { data, state, at, changed, listeners, values, colour, isDark, setLam, say, start };
+  return { data, state, at, changed, listeners, values, colour, isDark, setLam, say, named, start };
 })();

@@ -1,9 +1,10 @@
 "use strict";
-// Training images beside their projections, and class patterns side by side.
+// Training images beside their projections, and the patterns of classes or groups side by side.
 
 const Gallery = (() => {
   const { data, state, at, changed, listeners, setLam } = Explorer;
   const [height, width] = data.shape;
+  const buttons = [];  // of each example, as often as galleries show it
   let chosen = -1;
 
   function thumbnail(text, choose) {
@@ -24,10 +25,13 @@ const Gallery = (() => {
     Render.paint(canvas, pixels, width, height, greys(...Render.range(pixels)));
   }
 
-  // U_λ(p) with every atom, whatever is switched off on the stage.
+  // g·U_λ(p) + b with every atom, whatever is switched off on the stage.
   function projection(example) {
-    if (!data.exact) return Render.unpack(example.projection);
-    return Render.render(data.patterns[example.cls], example.lam, width, height);
+    const [gain, offset] = example.light;
+    const values = data.exact
+      ? Render.render(data.patterns[example.cls], example.lam, width, height)
+      : Render.unpack(example.projection);
+    return values.map((v) => gain * v + offset);
   }
 
   function compare() {
@@ -43,7 +47,7 @@ const Gallery = (() => {
     const norm = (v) => Math.sqrt(v.reduce((sum, x) => sum + x * x, 0));
     const missed = norm(residual), whole = norm(given);
     const share = whole > 0 ? ` (${(100 * missed * missed / (whole * whole)).toFixed(1)} % of its energy)` : "";
-    const label = example.label ? `, class ${example.label}` : "";
+    const label = example.label ? `, ${Explorer.named(example.label)}` : "";
     const where = data.transformation.names.map((_, k) => Explorer.say(k)).join(", ");
     const moved = example.lam.every((v, k) => Math.abs(v - state.lam[k]) < 1e-9) ? `; ${where}` : "";
     at("compare-text").textContent = `${example.name}${label}: distance ${missed.toPrecision(3)}${share}${moved}`;
@@ -51,22 +55,36 @@ const Gallery = (() => {
 
   function choose(i) {
     chosen = i;
-    [...at("image-list").children].forEach((button, j) => button.setAttribute("aria-pressed", String(i === j)));
+    buttons.forEach((list, j) => list.forEach((button) => button.setAttribute("aria-pressed", String(i === j))));
     const example = data.examples[i];
     if (example.cls !== state.cls) chooseClass(example.cls);
     setLam(example.lam);
   }
 
+  function makeGallery({ title, text, items }) {
+    if (title) {
+      const heading = document.createElement("h3"), hint = document.createElement("p");
+      [heading.textContent, hint.textContent, hint.className] = [title, text, "hint"];
+      at("image-list").append(heading, hint);
+    }
+    const list = document.createElement("div");
+    list.className = "thumbs";
+    items.forEach((i) => {
+      const example = data.examples[i];
+      const about = example.label ? `${example.name}, ${Explorer.named(example.label)}` : example.name;
+      const button = thumbnail(about, () => choose(i));
+      paintGiven(button.firstChild, example.values);
+      buttons[i].push(button);
+      list.append(button);
+    });
+    at("image-list").append(list);
+  }
+
   function makeImages() {
     if (!data.examples.length) return;
     at("gallery").hidden = false;
-    data.examples.forEach((example, i) => {
-      example.values = Render.unpack(example.pixels);
-      const text = example.label ? `${example.name}, class ${example.label}` : example.name;
-      const button = thumbnail(text, () => choose(i));
-      paintGiven(button.firstChild, example.values);
-      at("image-list").append(button);
-    });
+    data.examples.forEach((example, i) => { example.values = Render.unpack(example.pixels); buttons[i] = []; });
+    data.galleries.forEach(makeGallery);
     listeners.push(compare);
   }
 
@@ -79,11 +97,16 @@ const Gallery = (() => {
   function makeClasses() {
     if (data.patterns.length < 2) return;
     at("classes").hidden = false;
+    at("classes-title").textContent = data.words.title;
+    at("classes-hint").textContent = data.words.hint;
     data.patterns.forEach((pattern, cls) => {
-      const button = thumbnail(`Class ${pattern.label}`, () => chooseClass(cls));
-      const name = document.createElement("span");
-      name.textContent = pattern.label;
-      button.append(name);
+      const about = Explorer.named(pattern.label);
+      const button = thumbnail(about[0].toUpperCase() + about.slice(1), () => chooseClass(cls));
+      [pattern.label, data.notes[cls]].filter(Boolean).forEach((text) => {
+        const line = document.createElement("span");
+        line.textContent = text;
+        button.append(line);
+      });
       at("class-list").append(button);
     });
     const [rows, columns] = data.small;
