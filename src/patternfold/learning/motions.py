@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ from jax import Array
 
 from patternfold.model.transformations import AbstractAffineTransformation
 from patternfold.numerics.chunks import padded_rows
+from patternfold.numerics.compilation import compiled
 from patternfold.numerics.host import on_host
 from patternfold.numerics.precision import precision
 
@@ -58,16 +60,16 @@ def _by_row(function: Any, family: AbstractAffineTransformation, *rows: np.ndarr
     return jax.tree.map(lambda part: np.array(part)[:count], results)
 
 
-@jax.jit
+@partial(compiled, small=True)
 def _linear_and_shift(family: AbstractAffineTransformation, lam: Any) -> tuple[Array, Array]:
     return jax.vmap(lambda row: (family.linear(row), family.shift(row)))(lam)
 
 
-@jax.jit
+@partial(compiled, small=True)
 def _from_linear(family: AbstractAffineTransformation, linear: Any, shift: Any) -> Array:
     return jax.vmap(family.from_linear)(linear, shift)
 
 
-@jax.jit
+@partial(compiled, small=True)
 def _slopes(family: AbstractAffineTransformation, lam: Any) -> tuple[Array, Array]:
     return jax.vmap(lambda row: jax.jacfwd(lambda r: (family.linear(r), family.shift(r)))(row))(lam)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cached_property, update_wrapper, wraps
 from threading import Event, Thread
 from typing import Any
 
@@ -20,33 +21,69 @@ _OPTIONS: dict[str, Any] = {
     # On GPUs, trying many kernels for each matrix product takes three times as long as all other
     # compiling, and gains nothing that was measured.
     "xla_gpu_enable_triton_gemm": False,
+    # XLA's CPU backend cuts a kernel in 32 parts that are compiled beside each other, which takes a
+    # fifth more work. Where there are few cores, another kernel is compiled beside it anyway.
+    "xla_cpu_parallel_codegen_split_count": min(32, max(1, (os.cpu_count() or 1) // 2)),
 }
 
 
+# XLA's older emitters compile in half the time. What they make of long chains of operations on all
+# pixels of many images runs two to three times as long, of other kernels hardly longer. Newer
+# versions have no such choice.
 _QUICKLY: dict[str, Any] = {}
 if jax.__version_info__ < (0, 11):
-    # XLA's older emitters compile in half the time. What they make of long chains of operations on
-    # all pixels of many images runs two to three times as long, of other kernels hardly longer.
     _QUICKLY["xla_cpu_use_fusion_emitters"] = False
 
+# On a CPU, LLVM's first level of optimisation takes a sixth off the time to compile, and loops over
+# pixels run as fast as at the third. Without any, compiling takes a third of the time; loops run
+# ten times as long, which a few numbers per image do not show.
+_LEVEL, _LEVEL_SMALL = ({"xla_backend_optimization_level": level} for level in (1, 0))
 
-def compiled(function: Callable[..., Any], hot: bool = False, **options: Any) -> Any:
+
+class Compiled:
+    """A function as `jax.jit` compiles it, with options that wait for the backend to be known."""
+
+    def __init__(self, function: Callable[..., Any], hot: bool, small: bool, **options: Any):
+        @wraps(function)
+        def precise(*args: Any, **kwargs: Any) -> Any:
+            with jax.default_matmul_precision("highest"):
+                return function(*args, **kwargs)
+
+        update_wrapper(self, function)
+        self._function, self._how, self._options = precise, (hot, small), options
+
+    @cached_property
+    def _jitted(self) -> Any:
+        hot, small = self._how
+        how = _OPTIONS if hot else _OPTIONS | _QUICKLY
+        # Who has asked JAX for less than that gets it.
+        least = jax.config.values.get("jax_disable_most_optimizations", False)
+        if jax.default_backend() == "cpu" and not least:
+            how = how | (_LEVEL_SMALL if small else _LEVEL)
+        return jax.jit(self._function, compiler_options=how, **self._options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the compiled function."""
+        return self._jitted(*args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Trace without compiling, as that of `jax.jit`."""
+        return self._jitted.lower(*args, **kwargs)
+
+
+def compiled(
+    function: Callable[..., Any], hot: bool = False, small: bool = False, **options: Any
+) -> Any:
     """`jax.jit` for the outermost function: JAX accepts compiler options nowhere else.
 
     A first call mostly waits for the compiler. Unless a kernel is ``hot``, one in which programs
-    spend much of their time, it is compiled quickly where XLA leaves the choice.
+    spend much of their time, it is compiled quickly where XLA leaves the choice. A ``small`` one,
+    which computes a few numbers per image, is hardly optimised at all.
 
     Matrix products keep the full precision of their operands, which accelerators do only when told
     so; a product that may be rougher says so itself.
     """
-
-    @wraps(function)
-    def precise(*args: Any, **kwargs: Any) -> Any:
-        with jax.default_matmul_precision("highest"):
-            return function(*args, **kwargs)
-
-    how = _OPTIONS if hot else _OPTIONS | _QUICKLY
-    return jax.jit(precise, compiler_options=how, **options)
+    return Compiled(function, hot, small, **options)
 
 
 @contextmanager

@@ -240,11 +240,16 @@ def _best_nodes(bank: Bank, cost: Float[Array, "B M G"], count: int) -> Array:
 
 def _least_of_three(values: Array, axis: int, periodic: bool) -> Array:
     """Minimum of each value and its two neighbours along an axis."""
-    before, after = jnp.roll(values, 1, axis), jnp.roll(values, -1, axis)
-    if not periodic:
+    window, beyond = np.ones(values.ndim, int), np.zeros((values.ndim, 2), int)
+    window[axis] = 3
+    if periodic:
         size = values.shape[axis]
-        place = jnp.arange(size).reshape((-1,) + (1,) * (values.ndim - axis - 1))
-        place = place.reshape((1,) * axis + place.shape)
-        before = jnp.where(place == 0, values, before)
-        after = jnp.where(place == size - 1, values, after)
-    return jnp.minimum(values, jnp.minimum(before, after))
+        last, first = (jax.lax.slice_in_dim(values, k, k + 1, axis=axis) for k in (size - 1, 0))
+        values = jnp.concatenate([last, values, first], axis)
+    else:
+        beyond[axis] = 1
+    infinite = np.asarray(np.inf, values.dtype)
+    steps = (1,) * values.ndim
+    return jax.lax.reduce_window(
+        values, infinite, jax.lax.min, tuple(window), steps, tuple(map(tuple, beyond))
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -173,7 +173,7 @@ def _path(transformation: AbstractTransformation, k: int, fine: int = 257) -> _P
     return _Path(values, length)
 
 
-@compiled
+@partial(compiled, small=True)
 def _speeds(
     transformation: AbstractTransformation, lam: Float[Array, "m d"]
 ) -> Float[Array, "m d"]:

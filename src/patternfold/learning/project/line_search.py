@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 from patternfold.learning.distance import Distance
 from patternfold.learning.observations import Chunk
 from patternfold.learning.project.bank import Bank, choose_candidates, pool
-from patternfold.learning.project.search import CONVERGED, UNFINISHED, Found
+from patternfold.learning.project.search import CONVERGED, UNFINISHED
 from patternfold.numerics.compilation import compiled
 
 _FIRST_STEP, _LAST_STEP = 1 / 16, 1e-5
@@ -25,8 +25,11 @@ def line_search(
     bank: Bank | None,
     distance: Distance,
     max_iter: int | Int[Array, ""],
-) -> Found:
-    """Walk along one parameter at a time, halving the steps when no walk helps any more."""
+) -> tuple[Array, Array, Array]:
+    """Walk along one parameter at a time, halving the steps when no walk helps any more.
+
+    Returns λ, the squared distance and the status by image and pattern.
+    """
     if bank is not None:
         pooled, roots = pool(bank, chunk.images, chunk.roots)
         start = choose_candidates(bank, pooled, roots, 1)[:, :, 0]
@@ -66,5 +69,4 @@ def line_search(
     _, lam, cost, step = jax.lax.while_loop(unfinished, sweep, carry)
     status = jnp.where(step < _LAST_STEP, CONVERGED, UNFINISHED).astype(jnp.int8)
     two = (n_images, n_patterns)
-    lam = box.put_inside(lam).reshape(*two, -1)
-    return Found.undescribed(lam, cost.reshape(two), status.reshape(two))
+    return box.put_inside(lam).reshape(*two, -1), cost.reshape(two), status.reshape(two)

@@ -32,6 +32,9 @@ AT_ONCE_AGAIN = {"cpu": 8, "gpu": 1024}
 """Images in a chunk of the second search: always as many, so that it is compiled once. All their
 candidates together keep the device busy."""
 
+ROOM_FOR_FINALISTS = 2
+"""Finalists that code has room for at least: a quick search and a normal one are the same code."""
+
 LAST_STEPS = 4
 """Most steps on all pixels of large images, from what was found on cells."""
 
@@ -132,7 +135,8 @@ def locate_by_lines(
     own_terms = None if terms is None else stacked(terms)
     distance = distance_to(atoms, transformation, observations, own_terms)
     stage = partial(line_search, bank=bank, distance=distance, max_iter=effort.max_iter)
-    found = observations.map(stage, start)
+    lam, square, status = observations.map(stage, start)
+    found = Found.undescribed(lam, square)._replace(status=status)
     return _with_empty(observations, patterns, transformation, found)
 
 
@@ -156,17 +160,31 @@ def _locate_once(
         bank=make_bank(*where) if with_bank else None,
         distance=distance_to(atoms, transformation, observations, terms),
         scope=Scope(
-            np.asarray(everywhere), np.asarray(start is not None), np.asarray(steps, np.int32)
+            np.asarray(everywhere),
+            np.asarray(start is not None),
+            np.asarray(steps, np.int32),
+            np.asarray(effort.n_finalists, np.int32),
         ),
-        # What follows is no part of this search, and must not make it compile again.
-        effort=replace(effort, again=None, misfit=0.0),
+        effort=_as_compiled(effort),
         grid=grid,
         describe=describe,
     )
     if start is None:
         middle = transformation.parameters.centre.astype(dtype)
         start = np.broadcast_to(middle, (len(observations), len(patterns), len(middle)))
-    return observations.map(stage, start.astype(dtype, copy=False))
+    found = observations.map(stage, start.astype(dtype, copy=False))
+    return found if describe else Found.undescribed(*found)
+
+
+def _as_compiled(effort: Effort) -> Effort:
+    """The effort as it shapes compiled code.
+
+    What follows is no part of a search and must not make it compile again; nor must a finalist
+    less, for which efforts of one shape have room.
+    """
+    return replace(
+        effort, again=None, misfit=0.0, n_finalists=max(effort.n_finalists, ROOM_FOR_FINALISTS)
+    )
 
 
 def _again(

@@ -69,12 +69,14 @@ class Found(NamedTuple):
     n_modes: Int[Any, "B M"]
 
     @classmethod
-    def undescribed(cls, lam: Array, square: Array, status: Array) -> Found:
-        """Return ends of which no more is known."""
-        none = jnp.zeros_like(square)
-        modes = (filled_up(lam[:, :, None], jnp.nan), filled_up(square[..., None], jnp.inf))
-        single = jnp.ones(square.shape, jnp.int8)
-        return cls(lam, square, status, none, none + 1, none, *modes, single)
+    def undescribed(cls, lam: np.ndarray, square: np.ndarray) -> Found:
+        """Return ends of which no more is known, outside a stage."""
+        none = np.zeros_like(square)
+        modes = np.full((*square.shape, MODES, lam.shape[-1]), np.nan, lam.dtype)
+        mode_squares = np.full((*square.shape, MODES), np.inf, square.dtype)
+        modes[:, :, 0], mode_squares[:, :, 0] = lam, square
+        status, single = (np.full(square.shape, n, np.int8) for n in (UNFINISHED, 1))
+        return cls(lam, square, status, none, none + 1, none, modes, mode_squares, single)
 
     def with_modes(self, other: Found, box: Box) -> Found:
         """Return the same ends with the poses that another search, outside a stage, came upon.
@@ -108,12 +110,14 @@ def filled_up(some: Array, value: float) -> Array:
 class Scope(NamedTuple):
     """What is searched: the whole box, the neighbourhood of known λ, or both; and for how long.
 
-    ``steps`` on all pixels are taken at most, and never more than the effort allows.
+    ``steps`` on all pixels are taken at most, and never more than the effort allows. At most
+    ``finalists`` go on to all pixels; code has room for those of the effort.
     """
 
     everywhere: Bool[Array | np.ndarray, ""]
     start: Bool[Array | np.ndarray, ""]
     steps: Int[Array | np.ndarray, ""]
+    finalists: Int[Array | np.ndarray, ""]
 
 
 @partial(compiled, hot=True, static_argnames=("effort", "grid", "describe"))
@@ -126,7 +130,7 @@ def search(
     effort: Effort,
     grid: Grid,
     describe: bool = True,
-) -> Found:
+) -> Found | tuple[Float[Array, "B M d"], Float[Array, "B M"]]:
     """Project the images of a chunk on every pattern.
 
     Without a bank the search is local. Flags, not shapes, say what is searched: the same compiled
@@ -175,6 +179,8 @@ def _finalists(
     stride = 2 if min(grid.shape) >= LARGE_SIDE else 1
     if stride > 1 and effort.middle_steps:
         rivals = _middle(chunk, _joined(rivals, known_start), distance, effort, grid, stride)
+        place = jnp.arange(rivals[1].shape[2])[None, None]
+        rivals = rivals[0], rivals[1] & (place < scope.finalists)
     return _joined(rivals, known_start)
 
 
@@ -296,7 +302,7 @@ def _best(
     ends: Ends,
     shape: tuple[int, ...],
     describe: bool,
-) -> Found:
+) -> Found | tuple[Float[Array, "B M d"], Float[Array, "B M"]]:
     """Keep the best end of each image and pattern, and say how it was reached."""
     n_images, n_patterns, count = shape
     best = ends.cost.reshape(shape).argmin(axis=2)
@@ -306,10 +312,9 @@ def _best(
     lam = box.put_inside(best_ends.lam)
     which = None if rows.pattern is None else rows.pattern[place]
     two, square = (n_images, n_patterns), jnp.maximum(best_ends.cost, 0)
-    unknown = jnp.full(two, UNFINISHED, jnp.int8)
-    found = Found.undescribed(lam.reshape(*two, -1), square.reshape(two), unknown)
+    ends_of_images = lam.reshape(*two, -1), square.reshape(two)
     if not describe:
-        return found
+        return ends_of_images
     image = rows.image[place]
     images, roots = chunk.images[image], None if chunk.roots is None else chunk.roots[image]
     fit = distance.fit(images, roots, distance.values(lam, which), which)
@@ -319,7 +324,8 @@ def _best(
     modes, mode_squares = _modes(box, ends.lam.reshape(*shape, -1), ends.cost.reshape(shape))
     noise = noise_variance(square, counted(chunk)[image], box.dim, distance.lighting)
     n_modes = count_modes(mode_squares, noise.reshape(two), energies.reshape(two))
-    return found._replace(
+    return Found(
+        *ends_of_images,
         status=_status(box, best_ends, seen, n_modes.reshape(-1)).reshape(two),
         misfit=misfit.reshape(two),
         gain=fit.gain.reshape(two),

@@ -102,10 +102,10 @@ class Sampling:
     def coordinates(self) -> list[tuple[Array, Array]]:
         """The x and y of each part's pixels, on the device."""
         grid, dtype = self.parts[0].grid, self.parts[0].dtype
-        return [
-            (jnp.asarray(grid.x[some], dtype), jnp.asarray(grid.y[some], dtype))
-            for some in self.pixels
-        ]
+        # Put there as they are: `jnp.asarray` would compile something for it.
+        return jax.device_put(
+            [(grid.x[some].astype(dtype), grid.y[some].astype(dtype)) for some in self.pixels]
+        )
 
 
 @dataclass(frozen=True)
@@ -406,7 +406,7 @@ def reweighted_chunk(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance)
     return Chunk(chunk.images, weights * terms.of_images(costs, counted(chunk))[1], fit.roots)
 
 
-@compiled
+@partial(compiled, small=True)
 def _eliminated(
     assembled: Assembled, lam: Float[Array, "B d"], damping: Array, box: Box
 ) -> Eliminated:
@@ -423,7 +423,7 @@ def _eliminated(
     return Eliminated(flat @ cross.T, flat @ own.reshape(-1), gain, inverse)
 
 
-@compiled
+@partial(compiled, small=True)
 def _moved(
     assembled: Assembled,
     lam: Float[Array, "B d"],
@@ -465,7 +465,7 @@ def _inverse_metric(
     return inverse_definite(metric, extra) * units
 
 
-@compiled
+@partial(compiled, small=True)
 def _added(one: Assembled, other: Assembled) -> Assembled:
     return jax.tree.map(jnp.add, one, other)
 

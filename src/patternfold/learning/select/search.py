@@ -124,11 +124,12 @@ def _shapes(family: AtomFamily, side: int, cell: float, dtype: str) -> Shapes | 
     offsets = cell * np.fft.fftfreq(size, 1 / size)
     x, y = np.tile(offsets, size).astype(dtype), np.repeat(offsets, size).astype(dtype)
     phi = evaluate_each(family, gamma.astype(dtype), x, y)
-    return Shapes(gamma, *_spectra(phi.reshape(-1, size, size)))
+    return Shapes(gamma, *_spectra(phi, size))
 
 
-@compiled
-def _spectra(phi: Float[Array, "S n n"]) -> tuple[Array, Array]:
+@partial(compiled, static_argnames="size")
+def _spectra(phi: Float[Array, "S n"], size: int) -> tuple[Array, Array]:
+    phi = phi.reshape(-1, size, size)
     return jnp.fft.rfft2(phi), jnp.fft.rfft2(phi**2)
 
 

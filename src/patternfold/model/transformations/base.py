@@ -17,6 +17,8 @@ from patternfold.model.box import Box
 from patternfold.model.component import Family
 
 Points = Float[Array, "*p"]
+Entry = Float[Array, ""]
+Entries = tuple[tuple[Entry, Entry], tuple[Entry, Entry]]
 
 ANGLE, SHIFT, SCALE, SHEAR = (-100.0, 100.0), (-10.0, 10.0), (1e-3, 1e3), (-100.0, 100.0)
 """Limits of bounds: radians; half windows; factors, which must be above 0; slopes."""
@@ -146,16 +148,18 @@ class AbstractAffineTransformation(AbstractTransformation):
 
     def matrix(self, lam: Float[Array, " d"]) -> Float[Array, "2 3"]:
         """Return [F⁻¹ | −F⁻¹ t]: the map from the image to the pattern."""
-        inverse = _inverse(self.linear(lam))
-        offset = -(inverse * self.shift(lam)[None, :]).sum(axis=1)
-        return jnp.concatenate([inverse, offset[:, None]], axis=1)
+        (a, b), (c, d) = _inverse_entries(self.linear(lam))
+        t = self.shift(lam)
+        rows = [a, b, -(a * t[0] + b * t[1])], [c, d, -(c * t[0] + d * t[1])]
+        return jnp.stack([*rows[0], *rows[1]]).reshape(2, 3)
 
     def coordinates(self, lam: Float[Array, " d"], x: Points, y: Points) -> tuple[Points, Points]:
         """Map image coordinates to pattern coordinates, (x', y') = F⁻¹ ((x, y) − t)."""
         # Subtracting t first keeps float32 accurate for strong scalings.
-        inverse, t = _inverse(self.linear(lam)), self.shift(lam)
+        (a, b), (c, d) = _inverse_entries(self.linear(lam))
+        t = self.shift(lam)
         dx, dy = x - t[0], y - t[1]
-        return inverse[0, 0] * dx + inverse[0, 1] * dy, inverse[1, 0] * dx + inverse[1, 1] * dy
+        return a * dx + b * dy, c * dx + d * dy
 
     def derivatives(
         self, lam: Float[Array, " d"], x: Points, y: Points
@@ -232,9 +236,13 @@ class AbstractAffineTransformation(AbstractTransformation):
 
 def _inverse(m: Float[Array, "2 2"]) -> Float[Array, "2 2"]:
     """Inverse of a 2×2 matrix in closed form."""
-    determinant = m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
-    adjugate = jnp.stack([jnp.stack([m[1, 1], -m[0, 1]]), jnp.stack([-m[1, 0], m[0, 0]])])
-    return adjugate / determinant
+    return jnp.stack([jnp.stack(row) for row in _inverse_entries(m)])
+
+
+def _inverse_entries(m: Float[Array, "2 2"]) -> Entries:
+    """Entries of the inverse, one by one, with one division: XLA makes kernels of few others."""
+    share = 1 / (m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0])
+    return (m[1, 1] * share, -m[0, 1] * share), (-m[1, 0] * share, m[0, 0] * share)
 
 
 def rotation(theta: Float[Array, ""]) -> Float[Array, "2 2"]:
