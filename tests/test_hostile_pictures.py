@@ -9,12 +9,14 @@ import zlib
 
 import numpy as np
 import pytest
+import tifffile
 from PIL import EpsImagePlugin, Image
 
 from patternfold.files import ImageFileError, Preparation, read_images
 from patternfold.files.prepare import prepare
 from patternfold.files.raw import Picture, grey
 from patternfold.files.read import read_pictures
+from patternfold.files.stacks import StackError, open_stack
 
 KEEP = Preparation(background="none", normalise="none")
 
@@ -48,6 +50,27 @@ def test_pixels_of_all_pages_count(ending, tmp_path, monkeypatch):
     monkeypatch.setattr("patternfold.files.raw.LARGEST", 30_000)
     monkeypatch.setattr(Image.Image, "load", None)  # nothing is decoded
     refused(path, "it has 40000 pixels, more than 30000")
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_pages_in_a_circle(big, tmp_path):
+    """The last page names an earlier one as the next: whoever follows never comes to an end."""
+    path, size = tmp_path / "circle.tif", 8 if big else 4
+    pages = np.ones((3, 4, 4), np.uint8)
+    with tifffile.TiffWriter(path, bigtiff=big) as file:
+        for page in pages:
+            file.write(page, contiguous=False)
+    assert len(read_pictures(path)[0]) == 3
+    with tifffile.TiffFile(path) as file:
+        second, last = file.pages[1], file.pages[2]
+        tags = len(last.tags) * (20 if big else 12)
+        place = last.offset + (8 if big else 2) + tags
+    content = bytearray(path.read_bytes())
+    content[place : place + size] = second.offset.to_bytes(size, "little")
+    path.write_bytes(content)
+    refused(path, "in a circle")
+    with pytest.raises(StackError, match="in a circle"):
+        open_stack(path)
 
 
 @pytest.mark.parametrize("ending", ["tif", "bmp", "pgm"])

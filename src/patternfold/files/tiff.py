@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ def read_tiff(path: Path) -> Iterator[np.ndarray]:
     a palette are left to pillow.
     """
     with _tifffile().TiffFile(path, _multifile=False) as file:
+        require_straight(file)
         series = _main(file.series)
         meanings = {int(part.keyframe.photometric) for part in series}
         if meanings <= {_GREY_INVERTED, _GREY, _RGB, _PALETTE}:
@@ -34,6 +36,29 @@ def read_tiff(path: Path) -> Iterator[np.ndarray]:
                 yield from _planes_of(part, path)
             return
     yield from read_pages(path)
+
+
+def require_straight(file: Any) -> None:
+    """Refuse pages that follow one another in a circle, round which tifffile goes for ever."""
+    handle, tiff, seen = file.filehandle, file.tiff, set()
+    handle.seek(8 if tiff.is_bigtiff else 4)  # behind the mark and the version
+    while True:
+        word = handle.read(tiff.offsetsize)
+        offset = struct.unpack(tiff.offsetformat, word)[0] if len(word) == tiff.offsetsize else 0
+        if not 0 < offset < handle.size:
+            return
+        if offset in seen:
+            raise ValueError("its pages follow one another in a circle")
+        seen.add(offset)
+        handle.seek(offset)
+        word = handle.read(tiff.tagnosize)
+        if len(word) < tiff.tagnosize:
+            return
+        count = struct.unpack(tiff.tagnoformat, word)[0]
+        place = offset + tiff.tagnosize + count * tiff.tagsize
+        if place > handle.size:
+            return
+        handle.seek(place)
 
 
 def _tifffile() -> Any:

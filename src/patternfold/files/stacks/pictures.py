@@ -16,6 +16,7 @@ from patternfold.files.find import Found, find_files
 from patternfold.files.formats import read_file, read_originals
 from patternfold.files.raw import Source
 from patternfold.files.stacks.base import FileStack
+from patternfold.files.tiff import require_straight
 from patternfold.learning.stream.stack import Stack, StackError
 
 READERS = 8
@@ -33,6 +34,11 @@ class TiffStack(FileStack):
             raise ImportError("TIFF needs tifffile: pip install 'patternfold[cli]'.") from error
         with _complaints() as complaints:
             file = tifffile.TiffFile(self.path, _multifile=False)
+            try:
+                require_straight(file)
+            except ValueError as error:
+                file.close()
+                raise StackError(f"{self.name} is damaged: {error}.") from error
             series = file.series[0]
         if complaints:
             file.close()
