@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+CHECK ?=
 BENCHMARKS ?= benchmarks/core.py benchmarks/pose_recovery.py benchmarks/projection.py \
   benchmarks/projection_speed.py benchmarks/device.py
 
@@ -18,12 +19,13 @@ EXTRAS_test := test
 EXTRAS_dev := dev
 EXTRAS_bench := bench,test
 EXTRAS_docs := docs
+EXTRAS_release := release
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PRECIOUS: $(VENV)/.stamp-%
-.PHONY: help demo test exhaustive fuzz torture browser check format bench docs clean
+.PHONY: help release matrix demo test exhaustive fuzz torture browser check format bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -79,6 +81,13 @@ bench: $(VENV)/.stamp-bench  ## run the benchmarks (BENCHMARKS="file ..." to cho
 docs: $(VENV)/.stamp-docs  ## build the documentation in docs/_build/html; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+# CHECK=--rehearse before the changelog bears a date; CHECK="--rehearse --quick" tests the wheel less.
+release: $(VENV)/.stamp-release test check docs  ## check that what is here can be released, and build it
+	$(BIN)/python .ci/release.py $(CHECK)
+
+matrix: $(VENV)/.stamp-release  ## test the wheel with Python 3.11 to 3.14, oldest and newest libraries
+	$(BIN)/python .ci/matrix.py $(ARGS)
 
 clean:  ## remove the environment, caches and build outputs
 	rm -rf $(VENV) build dist demo-output docs/_build docs/generated docs/auto_examples \

@@ -1,6 +1,7 @@
 """The explorer in a real browser: what it draws is what Python renders."""
 
 import base64
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,12 @@ from browser import open_browser
 from formula_components import Bend, Ridge, RoundAtoms, ShearTranslation, SoftExponential
 from helpers import small_jpats, small_model
 
-from patternfold import CustomMother, InverseMultiquadric, Pattern, manifold
+from patternfold import CustomMother, InverseMultiquadric, Pattern, datasets, manifold
+from patternfold.learning.fitted import fitted_manifolds
 from patternfold.persistence import Examples
 from patternfold.show.pages import explorer, report
+from patternfold.show.pages.explorer import explorer_page
+from patternfold.show.pages.payload import Example
 from patternfold.show.png import to_grey
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
@@ -247,6 +251,30 @@ def test_classes_side_by_side(visit):
     # An image of the other class brings its pattern back.
     page.get_by_role("button", name="image 0, class bar").click()
     expect(page.locator("#caption")).to_have_text("Class bar: all 2 atoms")
+
+
+def test_many_classes_and_images_stay_quick(visit, rng):
+    """A hundred classes and 2,000 images: under 20 MB, and under 2 s to the first picture."""
+    model, _, _ = small_jpats()
+    view = fitted_manifolds(model)
+    labels = [f"species {k:03} of a long list" for k in range(100)]
+    patterns = [datasets.random_pattern(12, rng) for _ in labels]
+    many = replace(view, patterns=patterns, labels=labels, error_paths=[np.empty(0)] * 100)
+    images, lam = rng.random((2000, 40, 40)), np.array([0.3, 0.1, 0.0, 1.0])
+    shown = [Example(im, lam, f"{i}.png", labels[i % 100]) for i, im in enumerate(images)]
+    made = explorer_page(replace(many, image_shape=(40, 40)), shown, None, [])
+    assert len(made.content) < 20e6
+    page = visit(made)
+    # From the beginning of loading to a picture on the stage.
+    page.wait_for_function("document.getElementById('stage').width === 256")
+    assert page.evaluate("performance.now()") < 2000
+    assert page.locator("#class-list button").count() == 100
+    assert page.locator("#image-list button").count() == 2000
+    expect(page.get_by_text(labels[0], exact=True)).to_be_visible()
+    levels, _ = read(page.evaluate(MOVE, {"theta": 0.5}))
+    assert np.ptp(levels) > 200
+    page.get_by_role("button", name=f"1999.png, class {labels[99]}").click()
+    expect(page.locator("#caption")).to_have_text(f"Class {labels[99]}: all 12 atoms")
 
 
 def test_phone(browser, tmp_path):

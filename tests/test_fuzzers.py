@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.repository
+
 FOLDER = Path(__file__).parents[1] / "fuzz"
 sys.path.append(str(FOLDER))
 

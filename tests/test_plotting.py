@@ -12,7 +12,12 @@ from helpers import small_model, small_pattern
 from sklearn.exceptions import NotFittedError
 
 from patternfold import PATS, Pattern
-from patternfold.show.export import export_pattern, pattern_to_csv, pattern_to_svg
+from patternfold.show.export import (
+    export_pattern,
+    pattern_to_csv,
+    pattern_to_png,
+    pattern_to_svg,
+)
 from patternfold.show.plotting import (
     AlignmentDisplay,
     ErrorPathDisplay,
@@ -140,6 +145,18 @@ def test_png_is_read_by_others(tmp_path):
     np.testing.assert_array_equal(np.round(255 * read), expected)
     assert expected.min() == 0
     assert expected.max() == 255
+
+
+@pytest.mark.parametrize(("background", "level"), [("dark", 0), ("light", 255)])
+def test_exported_pictures_have_the_background_of_the_pictures(background, level):
+    """Black or white, though the pattern swings a little below 0 somewhere."""
+    dip = Pattern([1.0, -0.08], [[0.0, 0.0, 0.0, 0.3, 0.2], [0.0, 0.8, 0.8, 0.1, 0.1]])
+    assert dip.render((32, 32)).min() < -0.05
+    levels = plt.imread(io.BytesIO(pattern_to_png(dip, (32, 32), background)))
+    assert np.round(255 * levels[[0, 0, -1], [0, -1, 0]]).tolist() == 3 * [level]
+    assert np.ptp(levels) == 1
+    with pytest.raises(ValueError, match="background='grey'"):
+        pattern_to_png(dip, (32, 32), "grey")
 
 
 def test_colour_png(tmp_path, rng):

@@ -16,6 +16,9 @@ from patternfold.show.pages import Page, explorer, report, save_explorer
 from patternfold.show.pages.document import _environment
 from patternfold.show.pages.explorer import spread
 from patternfold.show.pages.payload import pack
+from patternfold.show.pages.summary_classes import _lines
+from patternfold.show.plotting import PatternDisplay
+from patternfold.show.plotting.pattern import centre_of
 
 
 class Collector(html.parser.HTMLParser):
@@ -60,8 +63,20 @@ def test_explorer_carries_the_numbers():
     data = data_of(explorer(model, images, names=[f"{i}.png" for i in range(6)]))
     assert data["exact"]
     np.testing.assert_array_equal(data["patterns"][0]["gamma"], model.pattern_.gamma)
-    assert data["transformation"]["start"] == [0, 0, 0, 1]
+    assert data["patterns"][0]["start"] == [0, 0, 0, 1]
     assert [example["name"] for example in data["examples"]][:2] == ["0.png", "1.png"]
+
+
+def test_patterns_far_off_the_middle_begin_in_it():
+    model, _ = small_model()
+    gamma = model.pattern_.gamma + np.array([0, 0.3, -0.2, 0, 0])
+    model.pattern_ = model.pattern_.replace(model.pattern_.coef, gamma)
+    start = data_of(explorer(model))["patterns"][0]["start"]
+    centre = centre_of(model.pattern_, (64, 64))
+    np.testing.assert_allclose(start, [0, *-centre, 1], atol=0.01)  # of pictures of two sizes
+    assert start[1] < -0.1
+    display = PatternDisplay(model.pattern_, (24, 24)).plot(centred=True)
+    assert np.mean(display.ax_.images[0].get_extent()[:2]) == pytest.approx(centre[0], abs=0.02)
 
 
 def test_names_can_not_close_the_script():
@@ -184,6 +199,19 @@ def test_names_of_classes_are_no_formulas(name, tmp_path):
     assert "Misclassified images" in page.html
     (tmp_path / "report.html").read_text(encoding="utf-8")
     explorer(model, examples=None).save(tmp_path / "explorer.html")
+
+
+def test_names_of_classes_are_shown_in_full():
+    name = "a rather long name of a species, with its author and year"
+    assert _lines(name).replace("\n", " ") == name
+
+
+def test_many_images_are_bounded_by_their_size(monkeypatch):
+    model, images = small_model()
+    assert len(data_of(explorer(model, images, n_images=4))["examples"]) == 4
+    module = sys.modules["patternfold.show.pages.explorer"]
+    monkeypatch.setattr(module, "MOST_PIXELS", 3 * images[0].size)
+    assert len(data_of(explorer(model, images))["examples"]) == 3
 
 
 def test_reports_without_an_error_path():

@@ -344,6 +344,7 @@ def _fill_explore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model file")
     _add_output(parser, "page to write, for example page.html")
     parser.add_argument("--images", type=Path, metavar="FOLDER|FILE", help="show these images")
+    parser.add_argument("--show", type=positive, default=36, help="how many of them (default: 36)")
     parser.add_argument("--title", help="heading of the page (default: the file's name)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     _add_skip(parser)
@@ -362,6 +363,9 @@ def _fill_export(parser: argparse.ArgumentParser) -> None:
     _add_output(parser, "pattern.svg, pattern.png, or pattern.csv with the atoms")
     parser.add_argument(
         "--size", type=positive, default=512, help="pixels of the longer side (default: 512)"
+    )
+    parser.add_argument(
+        "--background", choices=("dark", "light"), help="default: as that of the pictures was"
     )
 
 

@@ -15,8 +15,17 @@ from patternfold.model.grid import Grid
 from patternfold.model.pattern import Pattern
 from patternfold.show.png import encode_png, to_grey
 
+UNDERSHOOT = 0.1
+"""Share of the greatest value below zero that is cut off, so that the background is even: sums of
+atoms swing a little around it."""
 
-def export_pattern(pattern: Pattern, path: str | Path, shape: tuple[int, int] = (512, 512)) -> None:
+
+def export_pattern(
+    pattern: Pattern,
+    path: str | Path,
+    shape: tuple[int, int] = (512, 512),
+    background: str = "dark",
+) -> None:
     """Write a pattern as ``.png``, ``.svg`` or ``.csv``, by the ending of the name.
 
     Parameters
@@ -27,6 +36,8 @@ def export_pattern(pattern: Pattern, path: str | Path, shape: tuple[int, int] = 
         The file to write.
     shape : (H, W), default=(512, 512)
         Size of the picture in pixels; a pattern can be sampled as finely as one likes.
+    background : {"dark", "light"}
+        How pictures show 0, the background: in black, or in white with what is bright in black.
 
     Examples
     --------
@@ -35,17 +46,26 @@ def export_pattern(pattern: Pattern, path: str | Path, shape: tuple[int, int] = 
     """
     path = Path(path)
     writers = {
-        ".png": lambda: pattern_to_png(pattern, shape),
-        ".svg": lambda: pattern_to_svg(pattern, shape).encode(),
+        ".png": lambda: pattern_to_png(pattern, shape, background),
+        ".svg": lambda: pattern_to_svg(pattern, shape, background).encode(),
         ".csv": lambda: pattern_to_csv(pattern).encode(),
     }
     content = lookup("ending", path.suffix.lower(), writers)()
     write_bytes(path, content)
 
 
-def pattern_to_png(pattern: Pattern, shape: tuple[int, int] = (512, 512)) -> bytes:
-    """Return a grey picture, from 0 (or the least value) in black to the greatest in white."""
-    return encode_png(to_grey(pattern.render(shape)))
+def pattern_to_png(
+    pattern: Pattern, shape: tuple[int, int] = (512, 512), background: str = "dark"
+) -> bytes:
+    """Return a grey picture, from 0 in black to the greatest value in white, or the other way.
+
+    Values below 0 are darker than the background, which is grey then, unless they are few percent.
+    """
+    invert = lookup("background", background, {"dark": False, "light": True})
+    values = pattern.render(shape)
+    low, high = float(values.min()), float(values.max())
+    grey = to_grey(values, 0.0 if low > -UNDERSHOOT * high else low, high)
+    return encode_png(255 - grey if invert else grey)
 
 
 def pattern_to_csv(pattern: Pattern) -> str:
@@ -58,14 +78,16 @@ def pattern_to_csv(pattern: Pattern) -> str:
     return file.getvalue()
 
 
-def pattern_to_svg(pattern: Pattern, shape: tuple[int, int] = (512, 512)) -> str:
+def pattern_to_svg(
+    pattern: Pattern, shape: tuple[int, int] = (512, 512), background: str = "dark"
+) -> str:
     """Return the picture with an outline of each atom where it has fallen as at distance σ.
 
     Atoms that add are drawn in orange, atoms that subtract in blue; the strength of the line tells
     the coefficient.
     """
     left, right, top, bottom = Grid(*shape).window
-    picture = base64.b64encode(pattern_to_png(pattern, shape)).decode()
+    picture = base64.b64encode(pattern_to_png(pattern, shape, background)).decode()
     box = f"{left:g} {top:g} {right - left:g} {bottom - top:g}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" '

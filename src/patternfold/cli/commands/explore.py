@@ -22,8 +22,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
         shown = 0 if file.examples is None else len(file.examples.names)
     else:
         found = read_new_images(file, options.images, options.skip_unreadable, console)
-        page = explorer(file.model, found.images, found.labels, names=found.names, title=title)
-        shown = len(found)
+        shown = min(len(found), options.show)
+        page = explorer(
+            file.model,
+            found.images,
+            found.labels,
+            names=found.names,
+            title=title,
+            n_images=options.show,
+        )
     page.save(options.output)
     values = {"page": str(options.output), "bytes": len(page.content), "images": shown}
     console.result(values, f"{options.output}: open it in a browser")

@@ -21,6 +21,10 @@ from patternfold.show.pages.payload import Example, payload_of
 
 SCRIPTS = ("render.js", "explorer.js", "atoms.js", "gallery.js")
 MOST_EXAMPLES = 36
+"""Images that are shown unless more are asked for."""
+
+MOST_PIXELS = 9 * 2**20
+"""Of all images of a page: at one byte each, in base64, they take 12 MiB of it."""
 
 EFFORT = "normal"
 """Of the poses that pages show: the same as of `PATS.transform`."""
@@ -34,6 +38,7 @@ def explorer(
     names: Sequence[str] | None = None,
     examples: Examples | None = None,
     title: str | None = None,
+    n_images: int = MOST_EXAMPLES,
 ) -> Page:
     """Build a page to explore a fitted model: sliders for λ, atoms, images beside projections.
 
@@ -46,7 +51,7 @@ def explorer(
     model : PATS, JPATS, AlignedViewsClassifier or PatternMixture
         A fitted model.
     X : array of shape (N, H, W) or (N, H·W), optional
-        Images to show beside their projections; at most 36, evenly chosen, are kept.
+        Images to show beside their projections; at most ``n_images``, evenly chosen, are kept.
     y : array of shape (N,), optional
         Classes of the images; by default, each is shown with the nearest pattern.
     names : sequence of str, optional
@@ -55,6 +60,8 @@ def explorer(
         Images with known λ, as model files keep them, instead of ``X``.
     title : str, optional
         Heading of the page.
+    n_images : int, default=36
+        Most images; fewer where they would take more than 12 MB of the page.
 
     Returns
     -------
@@ -65,7 +72,14 @@ def explorer(
     if is_mixture(model):
         return _explorer_of_kinds(model, X, names, examples, title)
     view = fitted_manifolds(model)
-    shown = _project(view, X, y, names) if X is not None else _kept(examples)
+    shown = _project(view, X, y, names, n_images) if X is not None else _kept(examples)
+    return explorer_page(view, shown, title, facts(model, view))
+
+
+def explorer_page(
+    view: FittedManifolds, shown: Sequence[Example], title: str | None, facts: list[str]
+) -> Page:
+    """The page on manifolds and images whose λ are known."""
     count = len(view.patterns)
     heading = title or ("A learned pattern" if count == 1 else f"{count} learned patterns")
     payload = payload_of(view, shown)
@@ -73,7 +87,7 @@ def explorer(
         "explorer.html",
         script_of(as_script(payload.pop("formulas")), SCRIPTS),
         title=heading,
-        facts=facts(model, view),
+        facts=facts,
         data=as_json(payload),
         tree=None,
     )
@@ -110,12 +124,14 @@ def spread(n: int, most: int = MOST_EXAMPLES) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
-def _project(view: FittedManifolds, X: Any, y: Any, names: Sequence[str] | None) -> list[Example]:
+def _project(
+    view: FittedManifolds, X: Any, y: Any, names: Sequence[str] | None, most: int
+) -> list[Example]:
     rows, shape = as_images(X, view.image_shape, "X")
     for name, given in (("names", names), ("y", y)):
         if given is not None and len(given) != len(rows):
             raise ValueError(f"{name} has {len(given)} entries but there are {len(rows)} images.")
-    chosen = spread(len(rows))
+    chosen = spread(len(rows), max(1, min(most, MOST_PIXELS // rows.shape[1])))
     images = rows[chosen].reshape(-1, *shape)
     called = [f"image {i}" if names is None else str(names[i]) for i in chosen]
     lam, labels = poses(view, images, None if y is None else [y[i] for i in chosen])

@@ -56,8 +56,8 @@ def pattern_figure(view: FittedManifolds, which: int) -> str:
 
     def fill(figure: Any) -> None:
         left, right = figure.subplots(1, 2)
-        display.plot(left)
-        display.plot(right, atoms=_has_outlines(display.pattern))
+        display.plot(left, centred=True)
+        display.plot(right, atoms=_has_outlines(display.pattern), centred=True)
 
     return draw((6.4, 3.2), fill)
 

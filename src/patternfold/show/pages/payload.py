@@ -16,7 +16,7 @@ from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.show.pages.formulas import formulas_of
 from patternfold.show.plotting.manifold import sweep
-from patternfold.show.plotting.pattern import fine_shape
+from patternfold.show.plotting.pattern import centre_of, fine_shape
 
 VIEW = 256
 """Pixels along the longer side of the picture that the sliders move."""
@@ -75,6 +75,7 @@ def payload_of(
         "formulas": formulas,
         "patterns": [
             _describe_pattern(pattern, label, path, shape, exact)
+            | {"start": _start(pattern if exact else None, view.transformation, shape)}
             for pattern, label, path in zip(
                 view.patterns, view.labels, view.error_paths, strict=True
             )
@@ -97,9 +98,20 @@ def _describe_transformation(transformation: AbstractTransformation) -> dict[str
         "names": list(box.names),
         "lower": list(box.lower),
         "upper": list(box.upper),
-        "start": np.asarray(box.put_inside(transformation.identity)).tolist(),
         "translation": [box.index(name) for name in transformation.translation or ()],
     }
+
+
+def _start(
+    pattern: Pattern | None, transformation: AbstractTransformation, shape: tuple[int, int]
+) -> list[float]:
+    """λ to begin with: the identity, or where it shows the pattern far off it, in the middle."""
+    box = transformation.parameters
+    lam = np.array(box.put_inside(transformation.identity), float)
+    if transformation.translation is not None and pattern is not None:
+        shifts = [box.index(name) for name in transformation.translation]
+        lam[shifts] -= centre_of(pattern, shape)
+    return np.asarray(box.put_inside(lam)).tolist()
 
 
 def _describe_prior(prior: Prior) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from patternfold.learning.fitted import FittedManifolds
 from patternfold.show.pages.figures import draw
 from patternfold.show.plotting import PatternDisplay
 from patternfold.show.plotting.canvas import axes_grid, literal, show_image
+
+MANY_CLASSES = 24
+"""Classes beyond which the table of confusions is drawn small, in colours without numbers."""
 
 OFTEN = 0.1
 """Share of a class's images from which a confusion is worth a remark."""
@@ -109,9 +113,12 @@ def _patterns_figure(view: FittedManifolds) -> str:
         for ax in axes[len(view.patterns) :]:
             ax.set_axis_off()
         for ax, pattern, label in zip(axes, view.patterns, view.labels, strict=False):
-            PatternDisplay(pattern, view.image_shape).plot(ax, title=_short(label), resolution=96)
+            PatternDisplay(pattern, view.image_shape).plot(
+                ax, title=_lines(label), resolution=96, centred=True
+            )
 
-    return draw((1.7 * columns + 0.2, 1.9 * lines), fill)
+    longest = max(_lines(label).count("\n") for label in view.labels)
+    return draw((1.7 * columns + 0.2, (1.9 + 0.14 * longest) * lines), fill)
 
 
 def _path_figure(path: np.ndarray) -> str:
@@ -131,22 +138,32 @@ def _confusion_figure(true: np.ndarray, found: np.ndarray) -> str:
     from sklearn.metrics import ConfusionMatrixDisplay
 
     names = sorted({*true.tolist(), *found.tolist()})
-    size = 2.4 + 0.5 * len(names)
+    few = len(names) <= MANY_CLASSES
+    size = 2.4 + (0.5 if few else 0.12) * len(names)
 
     def fill(figure: Any) -> None:
         ax = figure.subplots()
-        shown = [_short(name) for name in names]
+        shown = [_lines(name, 40) for name in names]
         ConfusionMatrixDisplay.from_predictions(
-            true, found, labels=names, display_labels=shown, ax=ax, colorbar=False, cmap="Oranges"
+            true,
+            found,
+            labels=names,
+            display_labels=shown,
+            ax=ax,
+            colorbar=False,
+            cmap="Oranges",
+            include_values=few,
         )
+        ax.tick_params(labelsize=9 if few else 5)
         ax.set(xlabel="found", ylabel="true")
         ax.set_xticks(range(len(names)), shown, rotation=45, ha="right", rotation_mode="anchor")
 
     return draw((size, size), fill)
 
 
-def _short(label: str) -> str:
-    return literal(label if len(label) <= 16 else f"{label[:15]}…")
+def _lines(label: str, width: int = 16) -> str:
+    """A name in full, broken into lines."""
+    return "\n".join(literal(line) for line in textwrap.wrap(label, width) or [""])
 
 
 def _wrong_figure(
@@ -155,6 +172,6 @@ def _wrong_figure(
     def fill(figure: Any) -> None:
         axes = axes_grid(figure, 1, len(wrong))[0]
         for ax, i in zip(axes, wrong, strict=True):
-            show_image(ax, images[i], f"{_short(str(true[i]))}\n{_short(str(found[i]))}")
+            show_image(ax, images[i], f"{_lines(str(true[i]))}\n{_lines(str(found[i]))}")
 
     return draw((1.3 * len(wrong) + 0.2, 1.9), fill)

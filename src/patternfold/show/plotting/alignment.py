@@ -84,10 +84,10 @@ class AlignmentDisplay:
         return self
 
 
-def mosaic(images: np.ndarray, gap: int = 2) -> np.ndarray:
+def mosaic(images: np.ndarray, gap: int = 2, columns: int | None = None) -> np.ndarray:
     """Lay images of shape (N, H, W) out in a nearly square picture, NaN between them."""
     n, height, width = images.shape
-    columns = math.ceil(math.sqrt(n * height / width * 1.2))
+    columns = columns or math.ceil(math.sqrt(n * height / width * 1.2))
     lines = math.ceil(n / columns)
     picture = np.full((lines * (height + gap) - gap, columns * (width + gap) - gap), np.nan)
     for i, image in enumerate(images):

@@ -14,12 +14,26 @@ from patternfold.show.plotting.canvas import axes_grid, show_image, single_axes
 
 GROWTH = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80)
 
+OFF_CENTRE = 0.2
+"""Half sides by which a pattern may be off the middle before it is shown moved there."""
+
 
 def fine_shape(shape: tuple[int, int], longest: int = 192) -> tuple[int, int]:
     """Return (H, W) of the same aspect whose longer side has ``longest`` pixels."""
     height, width = shape
     scale = longest / max(shape)
     return max(1, round(height * scale)), max(1, round(width * scale))
+
+
+def centre_of(pattern: Pattern, shape: tuple[int, int]) -> np.ndarray:
+    """Mean of (x, y) over a picture of the pattern, by (p − median)², or the origin if near."""
+    grid = Grid(*shape)
+    values = np.asarray(pattern.render(shape)).ravel()
+    mass = (values - np.median(values)) ** 2
+    if not mass.sum() > 0:
+        return np.zeros(2)
+    centre = np.array([mass @ grid.x, mass @ grid.y]) / mass.sum()
+    return centre if np.abs(centre).max() > OFF_CENTRE else np.zeros(2)
 
 
 class PatternDisplay:
@@ -70,16 +84,19 @@ class PatternDisplay:
         title: str | None = None,
         cmap: str = "gray",
         resolution: int = 192,
+        centred: bool = False,
     ) -> PatternDisplay:
         """Draw the pattern, with ``atoms`` also their outlines at distance σ.
 
         Atoms that add are orange, atoms that subtract blue; strong lines are large coefficients.
+        With ``centred`` the window is moved to where the pattern is, should that be off its middle.
         """
         ax = single_axes(ax, (3.6, 3.6))
         grid = Grid(*fine_shape(self.image_shape, resolution))
         left, right, top, bottom = grid.window
-        image = self.pattern.render(grid)
-        show_image(ax, image, title, cmap, extent=(left, right, bottom, top))
+        x, y = centre_of(self.pattern, grid.shape) if centred else (0.0, 0.0)
+        image = self.pattern(grid.x + x, grid.y + y).reshape(grid.shape)
+        show_image(ax, image, title, cmap, extent=(left + x, right + x, bottom + y, top + y))
         if atoms:
             self._outline(ax)
         self.ax_, self.figure_ = ax, ax.figure

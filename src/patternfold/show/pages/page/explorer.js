@@ -10,7 +10,7 @@ const Explorer = (() => {
 
   const state = {
     cls: 0,
-    lam: transformation.start.slice(),
+    lam: patterns[0].start.slice(),
     moved: 0,
     shown: patterns.map((p) => p.coef.map(() => true)),
     outlines: false,
@@ -18,6 +18,16 @@ const Explorer = (() => {
   };
   const listeners = [];
   let waiting = false;
+
+  // λ to begin with: each pattern stands in the middle there.
+  const start = () => patterns[state.cls].start;
+
+  // λ at which a class stands where the one on the stage does.
+  function lamOf(cls) {
+    const lam = state.lam.slice();
+    transformation.translation.forEach((k) => { lam[k] += patterns[cls].start[k] - start()[k]; });
+    return lam;
+  }
 
   // Ask for drawing; many changes within a frame are drawn once.
   function changed() {
@@ -112,7 +122,7 @@ const Explorer = (() => {
       Object.assign(input, { min: low, max: high + step / 1000, step });
       input.dataset.name = name;
       input.addEventListener("input", () => {
-        if (!data.exact && state.moved !== k) state.lam = transformation.start.slice();
+        if (!data.exact && state.moved !== k) state.lam = start().slice();
         state.moved = k;
         state.lam[k] = Math.min(high, Number(input.value));
         changed();
@@ -164,12 +174,12 @@ const Explorer = (() => {
   }
 
   function makeButtons() {
-    at("reset").addEventListener("click", () => { state.moved = 0; setLam(transformation.start); });
+    at("reset").addEventListener("click", () => { state.moved = 0; setLam(start()); });
     at("random").addEventListener("click", () => {
       const prior = data.priors[data.priors.length > 1 ? state.cls : 0];
       const draw = (k) => drawn(transformation, k, prior && prior[k]);
       if (data.exact) return setLam(transformation.names.map((_, k) => draw(k)));
-      const lam = transformation.start.slice();
+      const lam = start().slice();
       state.moved = Math.floor(Math.random() * lam.length);
       lam[state.moved] = draw(state.moved);
       setLam(lam);
@@ -183,7 +193,7 @@ const Explorer = (() => {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
   }
 
-  function start() {
+  function begin() {
     const frame = at("frame"), longest = Math.max(rows, columns);
     frame.style.aspectRatio = `${columns} / ${rows}`;
     frame.style.setProperty("--aspect", columns / rows);
@@ -200,5 +210,5 @@ const Explorer = (() => {
     changed();
   }
 
-  return { data, state, at, changed, listeners, values, colour, isDark, setLam, say, named, start };
+  return { data, state, at, changed, listeners, values, colour, isDark, setLam, lamOf, say, named, begin };
 })();

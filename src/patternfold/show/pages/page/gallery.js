@@ -5,7 +5,24 @@ const Gallery = (() => {
   const { data, state, at, changed, listeners, setLam } = Explorer;
   const [height, width] = data.shape;
   const buttons = [];  // of each example, as often as galleries show it
-  let chosen = -1;
+  let chosen = -1, round = 0;
+  const BUDGET = 24;  // milliseconds of a frame that thumbnails may take
+  const seen = new Set();
+  const watcher = new IntersectionObserver((entries) => {
+    entries.forEach(({ target, isIntersecting }) => (isIntersecting ? seen.add(target) : seen.delete(target)));
+    paintSeen();
+  }, { rootMargin: "200px" });
+
+  // Paint the thumbnails in view, as many as a frame has time for, the others in the next ones.
+  function paintSeen() {
+    const mine = ++round, waiting = [...seen];
+    const some = () => {
+      const started = performance.now();
+      while (mine === round && waiting.length && performance.now() - started < BUDGET) waiting.shift().paint();
+      if (mine === round && waiting.length) requestAnimationFrame(some);
+    };
+    some();
+  }
 
   function thumbnail(text, choose) {
     const button = document.createElement("button"), canvas = document.createElement("canvas");
@@ -73,7 +90,13 @@ const Gallery = (() => {
       const example = data.examples[i];
       const about = example.label ? `${example.name}, ${Explorer.named(example.label)}` : example.name;
       const button = thumbnail(about, () => choose(i));
-      paintGiven(button.firstChild, example.values);
+      Object.assign(button.firstChild, { width, height });
+      button.paint = () => {
+        paintGiven(button.firstChild, example.values);
+        watcher.unobserve(button);
+        seen.delete(button);
+      };
+      watcher.observe(button);
       buttons[i].push(button);
       list.append(button);
     });
@@ -83,13 +106,21 @@ const Gallery = (() => {
   function makeImages() {
     if (!data.examples.length) return;
     at("gallery").hidden = false;
-    data.examples.forEach((example, i) => { example.values = Render.unpack(example.pixels); buttons[i] = []; });
+    data.examples.forEach((example, i) => {
+      // Unpacked when first seen.
+      Object.defineProperty(example, "values", {
+        get() { return this.unpacked || (this.unpacked = Render.unpack(this.pixels)); },
+      });
+      buttons[i] = [];
+    });
     data.galleries.forEach(makeGallery);
     listeners.push(compare);
   }
 
   function chooseClass(cls) {
+    const lam = Explorer.lamOf(cls);
     state.cls = cls;
+    setLam(lam);
     Atoms.reset();
     changed();
   }
@@ -99,6 +130,7 @@ const Gallery = (() => {
     at("classes").hidden = false;
     at("classes-title").textContent = data.words.title;
     at("classes-hint").textContent = data.words.hint;
+    const [rows, columns] = data.exact ? data.small : data.view, size = [columns, rows];
     data.patterns.forEach((pattern, cls) => {
       const about = Explorer.named(pattern.label);
       const button = thumbnail(about[0].toUpperCase() + about.slice(1), () => chooseClass(cls));
@@ -107,14 +139,19 @@ const Gallery = (() => {
         line.textContent = text;
         button.append(line);
       });
+      const range = pattern.range;
+      [button.firstChild.width, button.firstChild.height] = size;
+      button.paint = () => {
+        const values = Explorer.values(cls, Explorer.lamOf(cls), ...size);
+        Render.paint(button.firstChild, values, ...size, Explorer.colour(range));
+      };
       at("class-list").append(button);
+      watcher.observe(button);
     });
-    const [rows, columns] = data.small;
-    listeners.push(() => [...at("class-list").children].forEach((button, cls) => {
-      button.setAttribute("aria-pressed", String(cls === state.cls));
-      const range = data.patterns[cls].range, size = data.exact ? [columns, rows] : [data.view[1], data.view[0]];
-      Render.paint(button.firstChild, Explorer.values(cls, state.lam, ...size), ...size, Explorer.colour(range));
-    }));
+    listeners.push(() => {
+      [...at("class-list").children].forEach((button, cls) => button.setAttribute("aria-pressed", String(cls === state.cls)));
+      paintSeen();
+    });
   }
 
   function start() {
@@ -127,4 +164,4 @@ const Gallery = (() => {
 
 Atoms.start();
 Gallery.start();
-Explorer.start();
+Explorer.begin();
