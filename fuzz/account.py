@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -37,7 +37,7 @@ class Account:
 
     def save(self, path: Path) -> None:
         """Write for another process."""
-        path.write_text(json.dumps(asdict(self)))
+        path.write_text(json.dumps(vars(self)))
 
     @staticmethod
     def read(path: Path) -> Account:

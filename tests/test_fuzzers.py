@@ -17,6 +17,7 @@ def test_a_few_cases(name, monkeypatch):
     # Files of version 0.1: writing new ones would take longer than all the rest.
     monkeypatch.setenv("PATTERNFOLD_FUZZ_SEEDS", str(FOLDER.parent / "tests/data"))
     command = [sys.executable, str(FOLDER / f"{name}.py"), "--cases", "150", "--seed", "7"]
+    command += ["--processes", "2"] if name == "checkpoints" else []
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "cases: 150, seed 7" in ended.stdout

@@ -40,7 +40,7 @@ def read_tiff(path: Path) -> Iterator[np.ndarray]:
 
 def require_straight(file: Any) -> None:
     """Refuse pages that follow one another in a circle, round which tifffile goes for ever."""
-    handle, tiff, seen = file.filehandle, file.tiff, set()
+    handle, tiff, seen = file.filehandle, file.tiff, set[int]()
     handle.seek(8 if tiff.is_bigtiff else 4)  # behind the mark and the version
     while True:
         word = handle.read(tiff.offsetsize)
