@@ -90,7 +90,7 @@ def normal_median(loss: AbstractLoss | None) -> float:
     return float(np.interp(reached[-1] / 2, reached, NORMAL))
 
 
-@compiled
+@partial(compiled, scatters=True)
 def _residual_sums(
     chunk: Chunk, lam: Float[Array, "B d"], distance: Distance
 ) -> tuple[Array, Array, Array, Array]:

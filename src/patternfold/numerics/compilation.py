@@ -40,22 +40,35 @@ if jax.__version_info__ < (0, 11):
 _LEVEL, _LEVEL_SMALL = ({"xla_backend_optimization_level": level} for level in (1, 0))
 
 
+_REPRODUCIBLY: dict[str, Any] = {
+    # On GPUs sums of what many threads add to one place come out as the threads happen to come.
+    "xla_gpu_exclude_nondeterministic_ops": True,
+}
+
+
 class Compiled:
     """A function as `jax.jit` compiles it, with options that wait for the backend to be known."""
 
-    def __init__(self, function: Callable[..., Any], hot: bool, small: bool, **options: Any):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        hot: bool,
+        small: bool,
+        scatters: bool,
+        **options: Any,
+    ):
         @wraps(function)
         def precise(*args: Any, **kwargs: Any) -> Any:
             with jax.default_matmul_precision("highest"):
                 return function(*args, **kwargs)
 
         update_wrapper(self, function)
-        self._function, self._how, self._options = precise, (hot, small), options
+        self._function, self._how, self._options = precise, (hot, small, scatters), options
 
     @cached_property
     def _jitted(self) -> Any:
-        hot, small = self._how
-        how = _OPTIONS if hot else _OPTIONS | _QUICKLY
+        hot, small, scatters = self._how
+        how = _OPTIONS | ({} if hot else _QUICKLY) | (_REPRODUCIBLY if scatters else {})
         # Who has asked JAX for less than that gets it.
         least = jax.config.values.get("jax_disable_most_optimizations", False)
         if jax.default_backend() == "cpu" and not least:
@@ -72,18 +85,23 @@ class Compiled:
 
 
 def compiled(
-    function: Callable[..., Any], hot: bool = False, small: bool = False, **options: Any
+    function: Callable[..., Any],
+    hot: bool = False,
+    small: bool = False,
+    scatters: bool = False,
+    **options: Any,
 ) -> Any:
     """`jax.jit` for the outermost function: JAX accepts compiler options nowhere else.
 
     A first call mostly waits for the compiler. Unless a kernel is ``hot``, one in which programs
     spend much of their time, it is compiled quickly where XLA leaves the choice. A ``small`` one,
-    which computes a few numbers per image, is hardly optimised at all.
+    which computes a few numbers per image, is hardly optimised at all. One that ``scatters``, adding
+    values to places told by others, is made to give the same sums every time.
 
     Matrix products keep the full precision of their operands, which accelerators do only when told
     so; a product that may be rougher says so itself.
     """
-    return Compiled(function, hot, small, **options)
+    return Compiled(function, hot, small, scatters, **options)
 
 
 @contextmanager

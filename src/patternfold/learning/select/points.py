@@ -86,7 +86,7 @@ def _pulled_back(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> 
     return x, y, weighted, weights, jnp.abs(weights)
 
 
-@partial(compiled, static_argnames="side")
+@partial(compiled, scatters=True, static_argnames="side")
 def _splat(
     chunk: Chunk, lam: Float[Array, "B d"], distance: Distance, cell: Array, side: int
 ) -> tuple[Float[Array, " m"], ...]:
