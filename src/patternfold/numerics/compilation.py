@@ -95,8 +95,8 @@ def compiled(
 
     A first call mostly waits for the compiler. Unless a kernel is ``hot``, one in which programs
     spend much of their time, it is compiled quickly where XLA leaves the choice. A ``small`` one,
-    which computes a few numbers per image, is hardly optimised at all. One that ``scatters``, adding
-    values to places told by others, is made to give the same sums every time.
+    which computes a few numbers per image, is hardly optimised at all. One that ``scatters``, and
+    adds values to places told by others, is made to give the same sums every time.
 
     Matrix products keep the full precision of their operands, which accelerators do only when told
     so; a product that may be rougher says so itself.
