@@ -219,6 +219,13 @@ def _fill_train(parser: argparse.ArgumentParser) -> None:
         help="a support vector machine on aligned images (default), or the nearest manifold",
     )
     group.add_argument(
+        "--patterns",
+        type=number_of_atoms,
+        default=1,
+        metavar="N|auto",
+        help="patterns per class, or 'auto' for as many as help (default: 1)",
+    )
+    group.add_argument(
         "--outliers", action="store_true", help="with jpats: tell images that fit no class"
     )
     group.add_argument(

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from sklearn.base import ClassifierMixin, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import lookup
-from patternfold.estimators.checkpoints import checkpointing
 from patternfold.estimators.fitting import fitting
-from patternfold.estimators.gradients import (
-    gathered_gradients,
-    n_gradients,
-    oriented_gradients,
-)
+from patternfold.estimators.gradients import n_gradients, oriented_gradients
 from patternfold.estimators.images import (
     ImageEstimator,
     Pixels,
@@ -29,35 +20,25 @@ from patternfold.estimators.images import (
     as_weights,
     pixels_of,
 )
+from patternfold.estimators.joint_options import check_patterns
 from patternfold.estimators.jpats import JPATS
-from patternfold.estimators.kernel_machine import as_kernel_machine
 from patternfold.estimators.options import common_terms, lighting_of
 from patternfold.estimators.pats import PATS
-from patternfold.estimators.probabilities import ProbabilityMixin
-from patternfold.estimators.stack_classes import (
-    DECIDING,
-    StackPixels,
-    spread_over_classes,
-    stack_pixels,
-)
+from patternfold.estimators.stack_classes import StackPixels, stack_pixels
 from patternfold.estimators.streams import in_blocks
+from patternfold.estimators.view_stages import lit, views_of_chunk
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
-from patternfold.learning.lighting import Lighting
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.fitted import fitted_manifolds
+from patternfold.learning.observations import Observations
 from patternfold.learning.project import align
-from patternfold.learning.project.align import sample
 from patternfold.learning.project.expected import expected_terms
 from patternfold.learning.project.locate import locate
 from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, STOPPED, telling_part
 from patternfold.model.grid import Grid
 from patternfold.model.losses import SQUARES, AbstractLoss
-from patternfold.model.mothers import AbstractMother
 from patternfold.model.pattern import Pattern
 from patternfold.model.prior import Prior
-from patternfold.model.transformations import AbstractTransformation
-from patternfold.model.units import Bound
-from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
 
 FEATURES = {"pixels": "pixel", "gradients": "gradient"}
@@ -69,19 +50,22 @@ class AlignedViews(TransformerMixin, ImageEstimator):
 
     An image is projected on each class's manifold and resampled in that manifold's frame: seen
     from its own class it comes to rest in the class's common pose, whatever its transformation
-    was. The views of all classes together are features for any classifier.
+    was. The views of all classes together are features for any classifier. Where a class has
+    several patterns, the view is in the frame of the one nearest to the image.
 
     Parameters
     ----------
     manifold_learner : PATS or JPATS, optional
         What learns the manifolds: `PATS` class by class (by default with 12 atoms), or `JPATS`.
+    n_patterns : int, "auto" or dict, default=1
+        Number of patterns of each class, as in `JPATS`; a `JPATS` as learner has its own.
     features : {"pixels", "gradients"}, default="pixels"
         What stands for a view: its pixels, or its gradients gathered by direction on a coarse grid,
         which tell shapes apart with fewer training images.
     distances : bool, default=True
-        Append the distances to the manifolds.
+        Append the distances to the classes, each to the nearest of its manifolds.
     parameters : bool, default=False
-        Append the transformation parameters λ.
+        Append the transformation parameters λ there.
     interpolation : {"linear", "cubic"}, default="linear"
         Of the views, as in `patternfold.align`.
     image_shape : (H, W), optional
@@ -90,11 +74,13 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     Attributes
     ----------
     patterns_ : list of Pattern
-        One per class, in the order of ``classes_``.
+        In the order of ``classes_``.
+    pattern_labels_ : array
+        The class of each pattern.
     classes_ : array
         Class labels.
     loss_, prior_
-        The loss with its scale, and the prior on λ of each class, as in `JPATS`.
+        The loss with its scale, and the prior on λ of each pattern, as in `JPATS`.
     stop_reason_ : str
         Why learning stopped.
     image_shape_, transformation_, n_features_in_
@@ -118,6 +104,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     """
 
     classes_: np.ndarray
+    pattern_labels_: np.ndarray
 
     takes_missing: ClassVar[bool] = True
 
@@ -128,6 +115,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         self,
         manifold_learner: PATS | JPATS | None = None,
         *,
+        n_patterns: int | str | Mapping[Any, int | str] = 1,
         features: str = "pixels",
         distances: bool = True,
         parameters: bool = False,
@@ -135,6 +123,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         image_shape: tuple[int, int] | None = None,
     ):
         self.manifold_learner = manifold_learner
+        self.n_patterns = n_patterns
         self.features = features
         self.distances = distances
         self.parameters = parameters
@@ -144,7 +133,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_mask: Any = None
     ) -> AlignedViews:
-        """Learn one manifold per class; arguments are those of `JPATS.fit`."""
+        """Learn the manifolds of all classes; arguments are those of `JPATS.fit`."""
         with fitting(self):
             lookup("features", self.features, FEATURES)
             pixels: Any = stack_pixels(self, X, sample_mask)
@@ -157,6 +146,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             if isinstance(learner, JPATS):
                 learner.fit(rows, self.classes_[labels], weights, pixels.counted)
                 self.patterns_, self.transformation_ = learner.patterns_, learner.transformation_
+                self.pattern_labels_ = learner.pattern_labels_
                 self.stop_reason_ = learner.stop_reason_
                 self.loss_, self.prior_ = learner.loss_, learner.prior_
             else:
@@ -192,6 +182,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             if self.stop_reason_ == INTERRUPTED and m + 1 < len(self.classes_):
                 raise KeyboardInterrupt
         self.loss_, self.prior_ = common_terms(terms)
+        self.pattern_labels_ = self.classes_
 
     @in_blocks
     def transform(
@@ -225,27 +216,30 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             where = (images, patterns, self.transformation_)
             terms = expected_terms(*where, loss, priors, how)
             found = locate(*where, how, terms=terms)
-            parts = [self._views(images, found.lam, found.offset)]
+            best = fitted_manifolds(self).nearest(found.square)
+            square, offset = (np.take_along_axis(v, best, 1) for v in (found.square, found.offset))
+            lam = np.take_along_axis(found.lam, best[:, :, None], axis=1)
+            parts = [self._views(images, lam, offset)]
             norms = np.sqrt(images.squares) if lighting.gain else np.ones(len(rows))
         if self.distances:
-            parts.append(np.sqrt(found.square) / np.where(norms > 0, norms, 1)[:, None])
+            parts.append(np.sqrt(square) / np.where(norms > 0, norms, 1)[:, None])
         if self.parameters:
-            parts.append(found.lam.reshape(len(rows), -1))
+            parts.append(lam.reshape(len(rows), -1))
         return np.concatenate(parts, axis=1).astype(rows.dtype, copy=False)
 
     def _views(self, images: Observations, lam: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """The images as every manifold sees them, as rows of features."""
         if self.interpolation == "linear":
             stage = partial(
-                _views_of_chunk,
+                views_of_chunk,
                 family=self.transformation_,
                 grid=images.grid,
                 gradients=self.features == "gradients",
                 lighting=images.lighting,
             )
             return images.map(stage, lam, offset)
-        lit = images.map(partial(_lit, lighting=images.lighting), offset)
-        return np.concatenate([self._view(lit[:, m], lam[:, m]) for m in range(lam.shape[1])], 1)
+        bare = images.map(partial(lit, lighting=images.lighting), offset)
+        return np.concatenate([self._view(bare[:, m], lam[:, m]) for m in range(lam.shape[1])], 1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names such as ``view_5_pixel_0``, ``distance_5`` and ``theta_5``."""
@@ -296,215 +290,19 @@ class AlignedViews(TransformerMixin, ImageEstimator):
             learner = PATS(n_atoms=12, n_starts=1, n_exchanges=0)
         if not isinstance(learner, (PATS, JPATS)):
             raise TypeError(f"manifold_learner must be a PATS or a JPATS; got {learner!r}.")
-        fresh: Any = clone(learner)
+        check_patterns(self.n_patterns)
+        several = self.n_patterns != 1
+        if several and isinstance(learner, JPATS):
+            raise ValueError(
+                f"n_patterns={self.n_patterns!r} is for learning class by class; give it to the "
+                "JPATS instead."
+            )
+        fresh: Any = class_by_class(learner, self.n_patterns) if several else clone(learner)
         return fresh.set_params(image_shape=self.image_shape_)
 
 
-@compiled
-def _lit(chunk: Chunk, offset: Float[Array, "B M"], lighting: Lighting) -> Float[Array, "B M n"]:
-    """Images without their own light, as each manifold sees it."""
-    return jax.vmap(partial(_in_one_light, chunk, lighting), in_axes=1, out_axes=1)(offset)
-
-
-def _in_one_light(chunk: Chunk, lighting: Lighting, offset: Float[Array, " B"]) -> Array:
-    """Images less their offset, of one norm about their mean; pixels that don't count are 0."""
-    images = chunk.images
-    if lighting.offset:
-        images = images - offset[:, None]
-    if chunk.roots is not None:
-        images = jnp.where(chunk.roots > 0, images, 0)
-    if lighting.gain:
-        norms = jnp.sqrt(lighting.energies(chunk.images, chunk.roots))[:, None]
-        images = images / jnp.where(norms > 0, norms, 1)
-    return images
-
-
-@partial(compiled, hot=True, static_argnames=("grid", "gradients"))
-def _views_of_chunk(
-    chunk: Chunk,
-    lam: Float[Array, "B M d"],
-    offset: Float[Array, "B M"],
-    family: AbstractTransformation,
-    grid: Grid,
-    gradients: bool,
-    lighting: Lighting,
-) -> Float[Array, "B f"]:
-    """Views of a chunk in the frame of every manifold, side by side."""
-
-    def view(pose: tuple[Array, Array]) -> Float[Array, "B v"]:
-        images = _in_one_light(chunk, lighting, pose[1])
-        aligned = sample(images, pose[0], family, grid, inverse=True)
-        return gathered_gradients(aligned, grid.shape) if gradients else aligned
-
-    views = jax.lax.map(view, (jnp.moveaxis(lam, 1, 0), offset.T))
-    return jnp.moveaxis(views, 0, 1).reshape(len(lam), -1)
-
-
-class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
-    """Classify images whatever their transformation: aligned views and a classifier on them.
-
-    Parameters
-    ----------
-    n_atoms : int or "auto", default=12
-        Atoms of each class's pattern.
-    transformation, mother, bounds, gain, offset, loss, prior
-        As in `PATS`.
-    classifier : classifier, optional
-        What classifies the views; by default a support vector machine, ``SVC(C=10)``.
-    manifold_learner : PATS or JPATS, optional
-        What learns the manifolds, in place of the options above.
-    features : {"gradients", "pixels"}, default="gradients"
-        What stands for a view, as in `AlignedViews`.
-    distances, parameters, image_shape
-        As in `AlignedViews`.
-    random_state : int, RandomState or None, default=None
-        Seed of the manifold learner.
-
-    Attributes
-    ----------
-    views_ : AlignedViews
-        The fitted transformer.
-    classifier_ : classifier
-        The fitted classifier; of a model that was loaded, what it decides by.
-    classes_ : array
-        Class labels.
-    stop_reason_ : str
-        Why learning the manifolds stopped.
-    n_features_in_ : int
-        Number of pixels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from patternfold import AlignedViewsClassifier, Pattern, datasets
-    >>> bar = Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.1]])
-    >>> dot = Pattern([1.0], [[0.0, 0.0, 0.0, 0.2, 0.2]])
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([datasets.random_images(p, 6, rng, "rotation-translation",
-    ...                                            shape=(16, 16))[0] for p in (bar, dot)])
-    >>> y = np.repeat(["bar", "dot"], 6)
-    >>> model = AlignedViewsClassifier(2, transformation="rotation-translation").fit(X, y)
-    >>> model.score(X, y)
-    1.0
-    """
-
-    classes_: np.ndarray
-
-    takes_missing: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        n_atoms: int | str = 12,
-        *,
-        transformation: str | AbstractTransformation = "rotation-translation-scaling",
-        mother: str | AbstractMother = "gaussian",
-        bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
-        gain: bool = False,
-        offset: bool = False,
-        loss: str | AbstractLoss = "squared",
-        prior: Mapping[str, tuple[Bound, Bound]] | str | Prior | None = None,
-        classifier: Any = None,
-        manifold_learner: PATS | JPATS | None = None,
-        features: str = "gradients",
-        distances: bool = True,
-        parameters: bool = False,
-        image_shape: tuple[int, int] | None = None,
-        random_state: Any = None,
-    ):
-        self.n_atoms = n_atoms
-        self.transformation = transformation
-        self.mother = mother
-        self.bounds = bounds
-        self.gain = gain
-        self.offset = offset
-        self.loss = loss
-        self.prior = prior
-        self.classifier = classifier
-        self.manifold_learner = manifold_learner
-        self.features = features
-        self.distances = distances
-        self.parameters = parameters
-        self.image_shape = image_shape
-        self.random_state = random_state
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_mask: Any = None,
-        checkpoint: str | Path | None = None,
-    ) -> AlignedViewsClassifier:
-        """Learn the manifolds, then the classifier on the aligned views.
-
-        ``sample_mask`` and ``checkpoint`` are those of `PATS.fit`.
-        """
-        keeping = checkpointing(self, checkpoint, X, y=y, sample_mask=sample_mask)
-        with fitting(self), keeping:
-            self.temperature_ = None
-            pixels: Any = stack_pixels(self, X, sample_mask)
-            most = DECIDING
-            if pixels is None:
-                pixels = pixels_of(self, X, sample_mask, reset=True)
-                most = len(pixels.rows)
-            labels = as_targets(self, y, len(pixels.rows))
-            targets = self.classes_[labels]
-            rows, counted = pixels.rows, pixels.counted
-            self.views_ = self._aligned_views().fit(rows, targets, sample_mask=counted)
-            self.stop_reason_ = self.views_.stop_reason_
-            classifier: Any = clone(self.classifier or _default_classifier())
-            index = spread_over_classes(labels, most)
-            rows, counted = (rows, counted) if len(index) == len(rows) else pixels.take(index)
-            views = self.views_.transform(rows, sample_mask=counted)
-            self.classifier_ = classifier.fit(views, targets[index])
-        return self
-
-    def _aligned_views(self) -> AlignedViews:
-        """Return the unfitted transformer, for images of this shape."""
-        learner = self.manifold_learner
-        if learner is None:
-            learner = PATS(
-                self.n_atoms,
-                transformation=self.transformation,
-                mother=self.mother,
-                bounds=self.bounds,
-                gain=self.gain,
-                offset=self.offset,
-                loss=self.loss,
-                prior=self.prior,
-                n_starts=1,
-                n_exchanges=0,
-                random_state=self.random_state,
-            )
-        return AlignedViews(
-            learner,
-            features=self.features,
-            distances=self.distances,
-            parameters=self.parameters,
-            image_shape=self.image_shape_,
-        )
-
-    @in_blocks
-    def predict(
-        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
-    ) -> np.ndarray:
-        """Return the class of each image; options are those of `patternfold.project`."""
-        views = self._views(X, effort, sample_mask)
-        return (as_kernel_machine(self.classifier_) or self.classifier_).predict(views)
-
-    @in_blocks
-    def decision_function(
-        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
-    ) -> np.ndarray:
-        """Return the classifier's decision values."""
-        views = self._views(X, effort, sample_mask)
-        return self.classifier_.decision_function(views)
-
-    def _views(self, X: Any, effort: str | Effort, sample_mask: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return self.views_._views_of(pixels_of(self, X, sample_mask, reset=False), effort)
-
-
-def _default_classifier() -> Any:
-    from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
-
-    return SVC(C=10)
+def class_by_class(learner: Any, n_patterns: Any) -> JPATS:
+    """A `JPATS` that learns several patterns of each class alone, as the `PATS` would learn one."""
+    given, known = clone(learner).get_params(deep=False), JPATS().get_params(deep=False)
+    shared = {name: value for name, value in given.items() if name in known}
+    return JPATS(**shared, n_patterns=n_patterns, alpha=0)

@@ -20,6 +20,7 @@ from patternfold.estimators.options import (
 from patternfold.learning.acceptance import ACCEPTANCES
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.choose import MOST_CHOSEN
+from patternfold.learning.choose_patterns import chosen_count
 from patternfold.learning.joint import JointProblem
 from patternfold.learning.jpats import JointSettings
 from patternfold.learning.schedules import (
@@ -40,6 +41,9 @@ PEAK_SHARE = 1.0
 ALPHAS = ("auto", "cv")
 """What α may be by name."""
 
+MOST_PATTERNS = 1000
+"""Most patterns of a class: every image is compared with each of them."""
+
 
 def check_joint(estimator: Any) -> None:
     """Refuse options that mean nothing."""
@@ -53,6 +57,7 @@ def check_joint(estimator: Any) -> None:
     if bound != "auto" and (isinstance(bound, str) or not bound > 0):
         raise ValueError(f"max_coef={bound!r} must be a number above 0 or 'auto'.")
     lookup("acceptance", estimator.acceptance, ACCEPTANCES)
+    check_patterns(estimator.n_patterns)
     threshold = estimator.outlier_threshold
     if isinstance(threshold, str) and threshold != "calibrate":
         raise ValueError(f"outlier_threshold={threshold!r} must be a number or 'calibrate'.")
@@ -65,6 +70,42 @@ def _check_weight(name: str, value: Any, names: tuple[str, ...] = ()) -> None:
     if isinstance(value, str) or not value >= 0:
         others = "".join(f" or {known!r}" for known in names)
         raise ValueError(f"{name}={value!r} must be a number that is not negative{others}.")
+
+
+def check_patterns(n_patterns: Any) -> None:
+    """Refuse numbers of patterns for a class that are neither integers nor "auto"."""
+    by_class = n_patterns if isinstance(n_patterns, Mapping) else {None: n_patterns}
+    for label, value in by_class.items():
+        number = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+        if not is_auto(value) and not (number and 1 <= value <= MOST_PATTERNS):
+            of_class = "" if label is None else f" of class {label!s}"
+            raise ValueError(
+                f"n_patterns={value!r}{of_class} must be an integer from 1 to {MOST_PATTERNS}, or "
+                f"{AUTO!r}."
+            )
+
+
+def pattern_counts(estimator: Any, problem: JointProblem, seed: int) -> tuple[int, ...]:
+    """Patterns of every class; chosen on its images where that is asked for."""
+    asked, classes = estimator.n_patterns, estimator.classes_
+    if not isinstance(asked, Mapping):
+        asked = {c: asked for c in classes}
+    missing = [c for c in classes if c not in asked]
+    if missing:
+        raise ValueError(f"n_patterns={dict(asked)} names no number for {missing}.")
+    counts = []
+    for m, c in enumerate(classes):
+        own = np.flatnonzero(problem.labels == m)
+        if is_auto(asked[c]):
+            counts.append(chosen_count(problem.all.part(own), seed))
+            continue
+        if asked[c] > len(own):
+            raise ValueError(
+                f"n_patterns={asked[c]} but class {c!s} has only {len(own)} images that differ. "
+                f"Ask for fewer patterns, or for {AUTO!r}."
+            )
+        counts.append(int(asked[c]))
+    return tuple(counts)
 
 
 def joint_settings(estimator: Any, seed: int) -> JointSettings:
@@ -92,7 +133,7 @@ def joint_settings(estimator: Any, seed: int) -> JointSettings:
 def for_images(
     settings: JointSettings, estimator: Any, problem: JointProblem, amplitude: Amplitude
 ) -> tuple[JointSettings, list[Trial]]:
-    """Add what depends on the images: the bound C, the unit of α and β, and what is chosen by them.
+    """Add what depends on the images: numbers of patterns, the bound C, the unit of α and β.
 
     The second result are the trials of a cross-validation, if there was one.
     """
@@ -100,7 +141,8 @@ def for_images(
     bound = PEAK_SHARE * problem.all.peak_coef
     if not free:
         bound = float(amplitude.lowered(np.array([estimator.max_coef], np.float64))[0])
-    settings, trials = replace(settings, max_coef=bound), []
+    counts = pattern_counts(estimator, problem, settings.alone.seed)
+    settings, trials = replace(settings, max_coef=bound, n_patterns=counts), []
     if isinstance(estimator.alpha, str) and estimator.alpha == "cv":
         shares = SHARES if free else ()  # a bound that is given is not chosen
         trials = cross_validated(problem, settings, estimator.reference, shares)

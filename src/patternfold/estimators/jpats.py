@@ -55,7 +55,7 @@ REJECTED_SHARE = 0.025
 
 
 class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
-    r"""Learn one pattern per class, jointly, and classify by the nearest manifold.
+    r"""Learn the patterns of classes, one each or several, and classify by the nearest manifold.
 
     Joint parameterised atom selection (Algorithm 2 of the paper) lowers a weighted sum of the
     approximation and the classification error,
@@ -71,6 +71,11 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     n_atoms : int, "auto" or dict, default=12
         Number of atoms K of each class, or a number by class. With "auto" each class has as many
         as `PATS` chooses for it alone, and ``n_joint`` more.
+    n_patterns : int, "auto" or dict, default=1
+        Number of patterns of each class, or numbers by class. A class with several is split into
+        parts as by `PatternMixture`, an image belongs to the nearest pattern of its class, and the
+        nearest manifold of all decides. With "auto" a class has as many as bring its images nearer
+        that were held out.
     transformation, mother, dictionary, bounds
         As in `PATS`.
     reference : {"centroid", "farthest"}, default="centroid"
@@ -115,7 +120,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         Whether each image has a gain and an offset of its own, as in `PATS`.
     loss, prior
         As in `PATS`. The scale of the loss is common to all classes, so that the nearest manifold
-        is that of the least cost; priors are learned by class.
+        is that of the least cost; priors are learned by pattern.
     image_shape : (H, W), optional
         Shape of flattened images; by default a square, or one row of pixels.
     random_state, callback, verbose
@@ -125,13 +130,15 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     ----------
     patterns_ : list of Pattern
         p^m, in the order of ``classes_``.
+    pattern_labels_ : array
+        The class of each pattern.
     classes_ : array
         Class labels.
     error_path_ : array of shape (iterations, 2)
         Share of misclassified training images, and normalised approximation error, after the start
         and after each accepted iteration.
     cross_parameters_ : array of shape (N, M, d)
-        λ_i^{m,r} of the training images on every manifold.
+        λ_i^{m,r} of the training images on the manifolds of all M patterns.
     outlier_threshold_ : float
         Infinite unless ``outlier_threshold`` is given.
     outlier_label_ : label
@@ -139,7 +146,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     loss_ : loss
         The loss with its scale.
     prior_ : list of Prior, or None
-        The prior on λ of each class.
+        The prior on λ of each pattern.
     n_iter_ : int
         Number of accepted iterations.
     stop_reason_ : str
@@ -173,6 +180,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     """
 
     classes_: np.ndarray
+    pattern_labels_: np.ndarray
 
     takes_missing: ClassVar[bool] = True
 
@@ -183,6 +191,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         self,
         n_atoms: int | str | Mapping[Any, int] = 12,
         *,
+        n_patterns: int | str | Mapping[Any, int | str] = 1,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
         dictionary: str | AbstractDictionary | None = None,
@@ -216,6 +225,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         verbose: int = 0,
     ):
         self.n_atoms = n_atoms
+        self.n_patterns = n_patterns
         self.transformation = transformation
         self.mother = mother
         self.dictionary = dictionary
@@ -331,15 +341,16 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     def decision_function(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> np.ndarray:
-        """Return −d² to each manifold; with two classes the difference, positive for the second."""
+        """Return −d² to each class; with two classes the difference, positive for the second."""
         scores = -(self.distances(X, effort, sample_mask).astype(np.float64) ** 2)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def distances(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> np.ndarray:
-        """Return d(u, M^m), shape (N, M)."""
-        return self.project(X, effort, sample_mask).distances
+        """Return the distance of each image to every class: to the nearest of its manifolds."""
+        found = self.project(X, effort, sample_mask)
+        return fitted_manifolds(self).by_class(found.distances)
 
     @in_blocks
     def project(
@@ -349,14 +360,17 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         sample_mask: Any = None,
         uncertainty: bool = False,
     ) -> Projection:
-        """Project images on all manifolds: λ of shape (N, M, d), distances and status (N, M)."""
+        """Project images on the manifolds of all M patterns: λ (N, M, d), distances (N, M).
+
+        ``pattern_labels_`` tells the class of each.
+        """
         check_is_fitted(self)
         pixels = pixels_to_project(self, X, sample_mask)
         return fitted_manifolds(self).project(pixels.rows, effort, pixels.counted, uncertainty)
 
     @property
     def symmetry_(self) -> list[Symmetry]:
-        """Turns and mirrors that leave the pattern of each class as it is."""
+        """Turns and mirrors that leave each pattern as it is."""
         check_is_fitted(self)
         return learned_symmetries(self)
 
@@ -397,9 +411,11 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         """Set the fitted attributes, in the order and the unit of the user's images."""
         state, weights = learned.state, problem.all.weights
         self.patterns_: list[Pattern] = [amplitude.raised_pattern(p) for p in state.patterns]
+        owners = state.owners or range(len(self.classes_))
+        self.pattern_labels_ = self.classes_[list(owners)]
         self.transformation_ = problem.all.transformation
         terms = [
-            known_terms(problem.all, own) for own in learned.terms or [None] * len(self.classes_)
+            known_terms(problem.all, own) for own in learned.terms or [None] * len(self.patterns_)
         ]
         self.loss_ = amplitude.raised_loss(terms[0][0])
         priors = [amplitude.raised_prior(prior) for _, prior in terms if prior is not None]

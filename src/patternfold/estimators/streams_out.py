@@ -13,6 +13,7 @@ from patternfold._validation import unknown_name
 from patternfold.estimators.streams import results
 from patternfold.files.sinks import Columns, Sink, open_sink
 from patternfold.files.stacks import open_stack
+from patternfold.learning.fitted import fitted_manifolds
 from patternfold.learning.project import STATUS, Projection
 
 METHODS = (
@@ -132,7 +133,8 @@ def _flat(model: Any, name: str, rows: np.ndarray, sink: Sink) -> Columns:
         return dict(zip(_names(model, singular, rows.shape[1]), rows.T, strict=True))
     if name in ("transform", "std"):  # of λ on each of several manifolds
         names = _names(model, name, rows.shape[2])
-        columns = [f"{parameter}_{label}" for label in model.classes_ for parameter in names]
+        subjects = _subjects(model, rows.shape[1])
+        columns = [f"{parameter}_{label}" for label in subjects for parameter in names]
         return dict(zip(columns, rows.reshape(len(rows), -1).T, strict=True))
     raise ValueError(
         f"{sink.path} is a table, and {name} returns images of shape {rows.shape[1:]}. Write to an "
@@ -146,5 +148,10 @@ def _names(model: Any, name: str, count: int) -> list[str]:
         if len(names) != count:  # views, not λ
             names = model.get_feature_names_out()
         return [f"std_{known}" if name == "std" else str(known) for known in names]
-    labels = getattr(model, "classes_", range(count))
-    return [f"{name}_{label}" for label in labels]
+    return [f"{name}_{label}" for label in _subjects(model, count)]
+
+
+def _subjects(model: Any, count: int) -> list[str]:
+    """What columns are about: classes, or the patterns of classes that have several."""
+    labels = [str(c) for c in getattr(model, "classes_", range(count))]
+    return labels if len(labels) == count else list(fitted_manifolds(model).labels)

@@ -32,19 +32,19 @@ def no_worse(problem: JointProblem, state: JointState, new: JointState) -> Joint
 
 
 def by_class(problem: JointProblem, state: JointState, new: JointState) -> JointState | None:
-    """Accept the updates of those classes that together leave the lowest E_c, ties the lowest E_a.
+    """Accept the updates of those patterns that together leave the lowest E_c, ties the lowest E_a.
 
-    Distances to a manifold concern its class alone, so that a choice of classes costs no further
-    projection. Classes change sides one by one as long as that helps.
+    Distances to a manifold concern its pattern alone, so that a choice of patterns costs no further
+    projection. Patterns change sides one by one as long as that helps.
     """
     best = no_worse(problem, state, new) or state
-    chosen = np.full(problem.n_classes, best is new)
+    chosen = np.full(problem.n_patterns, best is new)
     changed = True
     while changed:
         changed = False
-        for m in range(problem.n_classes):
-            flipped = chosen ^ (np.arange(problem.n_classes) == m)
-            other = state.with_classes(new, flipped)
+        for m in range(problem.n_patterns):
+            flipped = chosen ^ (np.arange(problem.n_patterns) == m)
+            other = state.with_patterns(new, flipped)
             if other.errors(problem) < best.errors(problem):
                 best, chosen, changed = other, flipped, True
     return best if chosen.any() else None

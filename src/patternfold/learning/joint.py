@@ -1,4 +1,8 @@
-"""What JPATS carries from step to step: images of several classes, patterns, cross-projections."""
+"""What JPATS carries from step to step: images of several classes, patterns, cross-projections.
+
+A class has one pattern or several. An image belongs to the nearest pattern of its own class, and
+the nearest pattern of all decides on a class.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,9 @@ class JointProblem:
     """Images of all classes with their labels 0 ... M−1 and weights, and the model's components.
 
     ``all`` holds the images whatever their class; ``names`` are those of the classes, for progress.
-    ``terms`` are loss and prior of each class once it has a pattern; they stay as they are.
+    ``terms`` are loss and prior of each pattern once it is there; they stay as they are. Where
+    classes have several patterns, ``owners`` tells the class of each pattern, in ascending order,
+    and ``places`` the pattern of each image.
     """
 
     all: Problem
@@ -37,24 +43,38 @@ class JointProblem:
     n_classes: int
     names: tuple[str, ...] = ()
     terms: tuple[Terms | None, ...] | None = None
+    owners: tuple[int, ...] | None = None
+    places: np.ndarray | None = None
 
     @cached_property
     def classes(self) -> list[Problem]:
-        """U^m, the images of each class, as a problem of its own."""
-        return [replace(self.all.part(self.own(m)), terms=self._of(m)) for m in self._indices]
+        """U^m, the images of each pattern, as a problem of its own."""
+        patterns = range(self.n_patterns)
+        return [replace(self.all.part(self.own(m)), terms=self._of(m)) for m in patterns]
 
     @property
-    def _indices(self) -> range:
-        return range(self.n_classes)
+    def class_of(self) -> tuple[int, ...]:
+        """The class of each pattern."""
+        return tuple(range(self.n_classes)) if self.owners is None else self.owners
+
+    @property
+    def pattern_of(self) -> np.ndarray:
+        """The pattern of each image."""
+        return self.labels if self.places is None else self.places
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of patterns, of all classes together."""
+        return len(self.class_of)
 
     def _of(self, m: int) -> Terms | None:
         return None if self.terms is None else self.terms[m]
 
     def with_terms(self, patterns: Sequence[Pattern], lam: Sequence[np.ndarray]) -> JointProblem:
-        """The same with loss and prior as they are at patterns and at λ of each class's images.
+        """The same with loss and prior as they are at patterns and at λ of each pattern's images.
 
-        The scale is common to all classes, the median of theirs: distances to manifolds compare at
-        one scale alone.
+        The scale is common to all patterns, the median of theirs: distances to manifolds compare
+        at one scale alone.
         """
         known = [
             with_terms(own, pattern, rows).terms
@@ -63,15 +83,22 @@ class JointProblem:
         return replace(self, terms=at_one_scale(known))
 
     def own(self, m: int) -> np.ndarray:
-        """Indices of the images of class m."""
-        return np.flatnonzero(self.labels == m)
+        """Indices of the images of pattern m: all images of its class, where it is the only one."""
+        return np.flatnonzero(self.pattern_of == m)
+
+    def reassigned(self, state: JointState) -> JointProblem:
+        """The same with every image at the nearest pattern of its own class."""
+        if self.places is None:
+            return self
+        places = state.nearest_own(self.labels)
+        return self if (places == self.places).all() else replace(self, places=places)
 
     def signed(
         self, m: int, own_weights: np.ndarray, impostors: np.ndarray, weights: np.ndarray
     ) -> tuple[Problem, np.ndarray]:
-        """The images of class m and its impostors with weights of either sign; their indices.
+        """The images of pattern m and its impostors with weights of either sign; their indices.
 
-        The images of the class stay where they are; impostors join them in chunks of the same
+        The images of the pattern stay where they are; impostors join them in chunks of the same
         size, so that compiled code is shared.
         """
         own = self.classes[m].with_weights(own_weights)
@@ -83,7 +110,7 @@ class JointProblem:
 
 
 class Margins(NamedTuple):
-    """How each image lies between its own manifold and the nearest other one.
+    """How each image lies between the manifolds of its own class and the nearest of another one.
 
     ``rival`` is r_i^m; ``f`` the difference of the squared distances, negative where the image is
     classified rightly; ``wrong`` the indicator I.
@@ -93,39 +120,54 @@ class Margins(NamedTuple):
     f: np.ndarray
     wrong: np.ndarray
 
-    def impostors(self, labels: np.ndarray, m: int) -> np.ndarray:
-        """R^m: images of other classes whose nearest other manifold is M^m."""
-        return np.flatnonzero((self.rival == m) & (labels != m))
+    def impostors(self, m: int) -> np.ndarray:
+        """R^m: images of other classes whose nearest manifold of another class is M^m."""
+        return np.flatnonzero(self.rival == m)
 
 
 @dataclass(frozen=True)
 class JointState:
-    """Patterns p^m, cross-projections λ_i^{m,r} (N, M, d) and squared distances (N, M)."""
+    """Patterns p^m, cross-projections λ_i^{m,r} (N, M, d) and squared distances (N, M).
+
+    ``owners`` tells the class of each pattern; None where every class has one.
+    """
 
     patterns: tuple[Pattern, ...]
     lam: np.ndarray
     squares: np.ndarray
+    owners: tuple[int, ...] | None = None
+
+    def nearest_own(self, labels: np.ndarray) -> np.ndarray:
+        """The nearest pattern of each image's own class."""
+        if self.owners is None:
+            return labels
+        return np.where(self.of_class(labels), self.squares, np.inf).argmin(axis=1)
+
+    def of_class(self, labels: np.ndarray) -> np.ndarray:
+        """Which patterns are those of an image's own class (N, M)."""
+        owners = np.arange(len(self.patterns)) if self.owners is None else np.array(self.owners)
+        return owners[None] == labels[:, None]
 
     def own_squares(self, labels: np.ndarray) -> np.ndarray:
-        """d²(u_i^m, M^m)."""
-        return self.squares[np.arange(len(labels)), labels]
+        """d²(u_i^m, M^m), to the nearest pattern of class m."""
+        return self.squares[np.arange(len(labels)), self.nearest_own(labels)]
 
     def margins(self, labels: np.ndarray) -> Margins:
         """Return r_i^m, f(u_i^m) and I(u_i^m)."""
         rows = np.arange(len(labels))
-        others = self.squares.copy()
-        others[rows, labels] = np.inf
+        others = np.where(self.of_class(labels), np.inf, self.squares)
         rival = others.argmin(axis=1)
-        own, nearest = self.squares[rows, labels], others[rows, rival]
+        own, nearest = self.own_squares(labels), others[rows, rival]
         return Margins(rival, own - nearest, own >= nearest)
 
-    def with_classes(self, other: JointState, chosen: np.ndarray) -> JointState:
-        """The same with the patterns of some classes, and all that concerns them, of another."""
+    def with_patterns(self, other: JointState, chosen: np.ndarray) -> JointState:
+        """The same with some patterns, and all that concerns them, of another."""
         pairs = zip(chosen, other.patterns, self.patterns, strict=True)
-        return JointState(
-            tuple(new if take else old for take, new, old in pairs),
-            np.where(chosen[None, :, None], other.lam, self.lam),
-            np.where(chosen[None], other.squares, self.squares),
+        return replace(
+            self,
+            patterns=tuple(new if take else old for take, new, old in pairs),
+            lam=np.where(chosen[None, :, None], other.lam, self.lam),
+            squares=np.where(chosen[None], other.squares, self.squares),
         )
 
     def errors(self, problem: JointProblem) -> tuple[float, float]:
@@ -157,7 +199,7 @@ def cross_project(
         describe=False,
         terms=problem.terms,
     )
-    return JointState(patterns, found.lam, found.square.astype(np.float64))
+    return JointState(patterns, found.lam, found.square.astype(np.float64), problem.owners)
 
 
 def follow(
@@ -165,7 +207,7 @@ def follow(
 ) -> JointState:
     """The λ^{m,r} that matter, moved along with the patterns; others stay as they are."""
     matters = state.squares <= WITHIN_REACH * state.squares.min(axis=1, keepdims=True)
-    matters[np.arange(len(matters)), problem.labels] = True
+    matters |= state.of_class(problem.labels)
     whole, known = problem.all, np.where(matters[:, :, None], state.lam, np.nan)
     found = locate(
         whole.observations,
@@ -182,6 +224,7 @@ def follow(
         patterns,
         np.where(matters[:, :, None], found.lam, state.lam),
         np.where(matters, found.square, state.squares),
+        problem.owners,
     )
 
 

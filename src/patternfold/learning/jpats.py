@@ -32,6 +32,7 @@ from patternfold.learning.schedules import (
     margin_scale,
     sigmoid_slopes,
 )
+from patternfold.learning.several import in_parts, pattern_names, settled
 from patternfold.learning.start import reference_patterns
 from patternfold.learning.state import (
     ASKED_TO_STOP,
@@ -49,10 +50,14 @@ from patternfold.numerics.threads import one_blas_thread
 
 @dataclass(frozen=True)
 class JointSettings:
-    """How JPATS runs; the estimator `JPATS` documents each of them."""
+    """How JPATS runs; the estimator `JPATS` documents each of them.
+
+    ``n_atoms`` and ``n_patterns`` are numbers by class; without the latter each class has one.
+    """
 
     alone: Settings
     n_atoms: tuple[int, ...]
+    n_patterns: tuple[int, ...] = ()
     n_joint: int = 4
     max_coef: float = 1.0
     alpha: AlphaSchedule = field(default_factory=SigmoidAlpha)
@@ -97,7 +102,10 @@ class Errors(NamedTuple):
 
 
 class JointLearned(NamedTuple):
-    """The outcome: where the run ended, the errors after each iteration, and why it stopped."""
+    """The outcome: where the run ended, the errors after each iteration, and why it stopped.
+
+    ``terms`` are those of each pattern.
+    """
 
     state: JointState
     path: list[Errors]
@@ -117,8 +125,9 @@ def learn_jointly(
     """
     report = Reporter(callback, len(problem.labels), max(settings.n_atoms))
     with one_blas_thread():
+        problem = in_parts(problem, settings.n_patterns, settings.alone.seed)
         problem, state, margins, reason = first_state(problem, settings, reference, callback)
-        settings = _with_counts(settings, state)
+        settings = _by_pattern(settings, problem, state)
         path = [Errors(*state.errors(problem))]
         if reason in STOPPED:
             return JointLearned(state, path, reason, problem.terms)
@@ -140,11 +149,12 @@ def learn_jointly(
     return JointLearned(state, path, reason, problem.terms)
 
 
-def _with_counts(settings: JointSettings, state: JointState) -> JointSettings:
-    """With numbers of atoms as they were chosen, and those that are selected jointly."""
-    if not settings.alone.choose:
-        return settings
-    return replace(settings, n_atoms=tuple(p.n_atoms + settings.n_joint for p in state.patterns))
+def _by_pattern(settings: JointSettings, problem: JointProblem, state: JointState) -> JointSettings:
+    """With numbers of atoms by pattern: where chosen, as chosen and those selected jointly."""
+    counts = tuple(settings.n_atoms[c] for c in problem.class_of)
+    if settings.alone.choose:
+        counts = tuple(p.n_atoms + settings.n_joint for p in state.patterns)
+    return replace(settings, n_atoms=counts)
 
 
 def stages(
@@ -165,14 +175,14 @@ def first_state(
     reference: str,
     callback: Callback | None,
 ) -> tuple[JointProblem, JointState, Margins, str]:
-    """Learn the first atoms of each class alone, and project every image on every manifold.
+    """Learn the first atoms of each pattern alone, and project every image on every manifold.
 
     Without such atoms the first λ_i^{m,r} come from reference patterns Ψ^m and p_0^m = 0: lines 3
     to 5 of Algorithm 2. So do the first r_i^m and f_0: to manifolds of nothing all images are
-    equally far. The problem comes back with the loss and the prior of each class. The last result
-    tells why learning stopped, if somebody asked for it.
+    equally far. The problem comes back with the loss and the prior of each pattern, and with its
+    images. The last result tells why learning stopped, if somebody asked for it.
     """
-    counts = [count - settings.n_joint for count in settings.n_atoms]
+    counts = [settings.n_atoms[c] - settings.n_joint for c in problem.class_of]
     if min(counts) <= 0 < max(counts):
         raise ValueError("n_joint must be below n_atoms of every class, or of none.")
     effort, reason = settings.alone.effort, ""
@@ -181,14 +191,18 @@ def first_state(
         patterns = tuple(state.pattern for state in first)
         problem = problem.with_terms(patterns, [state.lam for state in first])
         found = cross_project(problem, patterns, effort)
+        if reason not in STOPPED:
+            problem, found = settled(problem, settings.alone, found)
         return problem, found, found.margins(problem.labels), reason
     one = replace(settings.alone, n_starts=1)
     references = [reference_patterns(own, one, reference)[0] for own in problem.classes]
     found = cross_project(problem, tuple(references), effort)
-    own = [found.lam[problem.own(m), m] for m in range(problem.n_classes)]
+    problem = problem.reassigned(found)
+    own = [found.lam[problem.own(m), m] for m in range(problem.n_patterns)]
     problem = problem.with_terms(references, own)
-    empty = (problem.all.empty,) * problem.n_classes
-    state = JointState(empty, found.lam, frozen_squares(problem, empty, found.lam))
+    empty = (problem.all.empty,) * problem.n_patterns
+    squares = frozen_squares(problem, empty, found.lam)
+    state = JointState(empty, found.lam, squares, problem.owners)
     return problem, state, found.margins(problem.labels), reason
 
 
@@ -199,13 +213,14 @@ def first_patterns(
     reference: str,
     callback: Callback | None,
 ) -> tuple[tuple[State, ...], str]:
-    """Learn so many atoms of each class alone.
+    """Learn so many atoms of each pattern alone.
 
-    Ctrl-C is raised unless every class has a pattern. When the callback asks to stop, the classes
+    Ctrl-C is raised unless every class has its patterns. When the callback asks to stop, those
     that are left get an atom each: a model needs all of them.
     """
     states, reason = [], ""
-    names = problem.names or tuple(f"class {m}" for m in range(problem.n_classes))
+    classes = problem.names or tuple(f"class {c}" for c in range(problem.n_classes))
+    names = pattern_names(classes, problem.class_of)
     for m, (own, count) in enumerate(zip(problem.classes, counts, strict=True)):
         alone = replace(settings.alone, n_atoms=count)
         if reason == ASKED_TO_STOP:
@@ -215,7 +230,7 @@ def first_patterns(
         states.append(learned.state)
         if learned.reason in STOPPED:
             reason = learned.reason
-        if reason == INTERRUPTED and len(states) < problem.n_classes:
+        if reason == INTERRUPTED and len(states) < problem.n_patterns:
             raise KeyboardInterrupt
     return tuple(states), reason
 
@@ -248,6 +263,7 @@ def iterations(
         rejected = rejected + 1 if accepted is None else 0
         if accepted is not None:
             state, margins = accepted, accepted.margins(labels)
+            problem = problem.reassigned(state)
             scale = margin_scale(margins.f, state.own_squares(labels))
             yield state
 
@@ -261,22 +277,22 @@ def select_jointly(
     beta: float,
     rng: np.random.Generator,
 ) -> tuple[Pattern, ...]:
-    """Choose one atom per class on the joint Ẽ, then on Ê: lines 9 to 11 of Algorithm 2.
+    """Choose one atom per pattern on the joint Ẽ, then on Ê: lines 9 to 11 of Algorithm 2.
 
-    With r_i^m and λ_i^{m,r} fixed, both errors are sums over classes, so that minimising them
-    jointly is minimising them class by class. The base values f_0 are refreshed as often as
-    ``n_base_updates`` says.
+    With r_i^m, λ_i^{m,r} and the pattern of each image fixed, both errors are sums over patterns,
+    so that minimising them jointly is minimising them pattern by pattern. The base values f_0 are
+    refreshed as often as ``n_base_updates`` says.
     """
     f, patterns = margins.f, state.patterns
     for _ in range(settings.n_base_updates):
         eta = sigmoid_slopes(f, beta)
         patterns = tuple(
             _with_atom(problem, settings, state, m, margins, alpha * eta, rng)
-            for m in range(problem.n_classes)
+            for m in range(problem.n_patterns)
         )
         squares = frozen_squares(problem, patterns, state.lam)
         rows = np.arange(len(f))
-        f = squares[rows, problem.labels] - squares[rows, margins.rival]
+        f = squares[rows, problem.pattern_of] - squares[rows, margins.rival]
     return patterns
 
 
@@ -289,9 +305,9 @@ def _with_atom(
     pull: np.ndarray,
     rng: np.random.Generator,
 ) -> Pattern:
-    """Return p^m with the atom that lowers the errors of class m, if it is significant."""
+    """Return p^m with the atom that lowers the errors of its images, if it is significant."""
     pattern = state.patterns[m]
-    if pattern.n_atoms >= settings.n_atoms[m]:
+    if pattern.n_atoms >= settings.n_atoms[m] or not len(problem.own(m)):
         return pattern
     signed, lam = signed_problem(problem, state, m, margins, pull)
     here = State(pattern, lam, 0.0)
@@ -311,7 +327,7 @@ def signed_problem(
 
     Own images weigh w_i(1 + α η_i), impostors −w_i α η_i; ``pull`` is α η.
     """
-    own, impostors = problem.own(m), margins.impostors(problem.labels, m)
+    own, impostors = problem.own(m), margins.impostors(m)
     weights = problem.all.weights
     own_weights = weights[own] * (1 + pull[own])
     part, index = problem.signed(m, own_weights, impostors, -(weights * pull)[impostors])
@@ -319,7 +335,7 @@ def signed_problem(
 
 
 def _room(settings: JointSettings, state: JointState) -> bool:
-    """Tell whether some class may still get an atom."""
+    """Tell whether some pattern may still get an atom."""
     counts = (p.n_atoms for p in state.patterns)
     return any(n < most for n, most in zip(counts, settings.n_atoms, strict=True))
 

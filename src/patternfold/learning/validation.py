@@ -77,7 +77,7 @@ def _missed(
     learned = learn_jointly(rest, settings.in_units_of(rest), reference)
     if learned.reason == INTERRUPTED:  # what has been compared so far tells nothing
         raise KeyboardInterrupt
-    fold = replace(fold, terms=learned.terms)
+    fold = replace(fold, terms=learned.terms, owners=learned.state.owners)
     state = cross_project(fold, learned.state.patterns, settings.alone.effort)
     return state.errors(fold)[0]
 

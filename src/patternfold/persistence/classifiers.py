@@ -1,9 +1,9 @@
-"""Fitted classifiers as JSON and arrays: one pattern per class, and what decides between them."""
+"""Fitted classifiers as JSON and arrays: the patterns of classes, and what decides between them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from patternfold.estimators import JPATS, AlignedViews, AlignedViewsClassifier
 from patternfold.estimators.aligned_views import FEATURES
 from patternfold.estimators.kernel_machine import KernelMachine, as_kernel_machine
 from patternfold.estimators.options import lighting_of
-from patternfold.model.pattern import Pattern
+from patternfold.learning.fitted import owners_of
 from patternfold.persistence.components import (
     build_pattern,
     build_transformation,
@@ -52,7 +52,7 @@ def pack_jpats(model: JPATS) -> Payload:
     lam = model.cross_parameters_
     known = np.asarray(np.isfinite(lam).all(axis=(1, 2)))  # images without weight have no λ
     arrays = {
-        **_shared_arrays(model.patterns_, model.classes_),
+        **_shared_arrays(model, model.classes_),
         "cross_parameters": np.where(known[:, None, None], lam, 0),
         "known": known,
         "error_path": model.error_path_,
@@ -68,7 +68,7 @@ def unpack_jpats(payload: Payload) -> JPATS:
     dim = shared["transformation_"].parameters.dim
     lam = take_parameters(arrays, "cross_parameters", 3, dim)
     known = take_array(arrays, "known", 1, "b")
-    if lam.shape[:2] != (len(known), len(shared["classes_"])):
+    if lam.shape[:2] != (len(known), len(shared["patterns_"])):
         raise ValueError(f"the array 'cross_parameters' has shape {lam.shape}")
     path = take_array(arrays, "error_path", 2)
     if not path.shape[1]:
@@ -111,7 +111,7 @@ def pack_aligned_views(model: AlignedViewsClassifier) -> Payload:
     }
     labels = np.repeat(np.arange(len(model.classes_)), machine.n_support_)
     arrays = {
-        **_shared_arrays(views.patterns_, model.classes_),
+        **_shared_arrays(views, model.classes_),
         "support_vectors": machine.support_vectors_,
         "support_labels": labels,
         "dual_coef": machine.dual_coef_,
@@ -139,6 +139,7 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     shared["stop_reason_"] = reason
     classes, patterns = shared["classes_"], shared.pop("patterns_")
     remembered = {"patterns_": patterns, "image_shape": shared["image_shape_"]}
+    remembered["n_patterns"] = model.n_patterns
     vars(views).update(shared | remembered | {"lighting_": lighting_of(model)})
     machine = _build_machine(description, arrays, classes)
     if machine.support_vectors_.shape[1] != views._n_features_out:
@@ -148,7 +149,7 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
         "classifier_": machine,
         "temperature_": _temperature(description),
     }
-    for name in ("transformation_", "loss_", "prior_"):
+    for name in ("transformation_", "loss_", "prior_", "pattern_labels_"):
         del shared[name]
     vars(model).update(shared | fitted)
     return model
@@ -202,12 +203,14 @@ def _temperature(description: dict[str, Any]) -> float | None:
     return value
 
 
-def _shared_arrays(patterns: Sequence[Pattern], classes: np.ndarray) -> dict[str, np.ndarray]:
+def _shared_arrays(holder: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
     named = np.array(classes.tolist())
     if named.dtype.kind not in "iubU":
         raise TypeError("Only classes named by whole numbers or strings can be saved.")
     arrays = {"classes": named}
-    for m, pattern in enumerate(patterns):
+    if owners := owners_of(holder):  # the class of each pattern, where some class has several
+        arrays["owners"] = np.array(owners)
+    for m, pattern in enumerate(holder.patterns_):
         arrays |= {f"{name}_{m}": values for name, values in pattern_arrays(pattern).items()}
     return arrays
 
@@ -217,19 +220,21 @@ def _build_shared(description: dict[str, Any], arrays: Mapping[str, np.ndarray])
     classes = take_array(arrays, "classes", 1, "iubU")
     if len(set(classes.tolist())) != len(classes) or not len(classes):
         raise ValueError("its classes are not distinct")
+    owners = _owners(arrays, len(classes))
     patterns = [
         build_pattern(
             description,
             {name: take_array(arrays, f"{name}_{m}", ndim) for name, ndim in _PATTERN},
         )
-        for m in range(len(classes))
+        for m in range(len(owners))
     ]
     shape = take_shape(description, "image_shape")
     family = build_transformation(take(description, "transformation", dict))
-    loss, prior = build_terms(description, family, len(classes))
+    loss, prior = build_terms(description, family, len(owners))
     return {
         "classes_": classes,
         "patterns_": patterns,
+        "pattern_labels_": classes[owners],
         "transformation_": family,
         "loss_": loss,
         "prior_": prior,
@@ -237,6 +242,16 @@ def _build_shared(description: dict[str, Any], arrays: Mapping[str, np.ndarray])
         "n_features_in_": shape[0] * shape[1],
         "_stacked": take(description, "stacked", bool),
     }
+
+
+def _owners(arrays: Mapping[str, np.ndarray], n_classes: int) -> np.ndarray:
+    """Return the class of each pattern; files that say nothing of it have one for each class."""
+    if "owners" not in arrays:
+        return np.arange(n_classes)
+    owners = take_array(arrays, "owners", 1, "iu")
+    if set(owners.tolist()) != set(range(n_classes)) or (np.diff(owners.astype(int)) < 0).any():
+        raise ValueError("its patterns do not belong to its classes")
+    return owners
 
 
 _PATTERN = (("coef", 1), ("gamma", 2))

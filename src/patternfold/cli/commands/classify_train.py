@@ -119,10 +119,14 @@ def _fit(
         "offset": options.offset,
         "loss": options.loss,
         "prior": prior_of(options, found),
+        "n_patterns": options.patterns,
     }
     images, labels = found.images[some], labels[some]
     mask = None if found.mask is None else found.mask[some]
-    console.say(f"learning {atoms_text(options.atoms)} for each of {len(set(labels))} classes")
+    several = {1: "", "auto": ", as many patterns as help"}
+    patterns = several.get(options.patterns, f", {options.patterns} patterns")
+    learned = f"{atoms_text(options.atoms)}{patterns}"
+    console.say(f"learning {learned} for each of {len(set(labels))} classes")
     with warnings.catch_warnings(), progress.listening():
         warnings.simplefilter("ignore")  # of learners that were interrupted
         if options.method == "jpats":
@@ -130,8 +134,10 @@ def _fit(
             model = JPATS(options.atoms, **shared, outlier_threshold=threshold, callback=progress)
             model.fit(images, labels, sample_mask=mask).set_params(callback=None)
         else:
+            model = AlignedViewsClassifier(options.atoms, **shared)
+            del shared["n_patterns"]
             learner = PATS(options.atoms, **shared, n_starts=1, n_exchanges=0, callback=progress)
-            model = AlignedViewsClassifier(options.atoms, **shared, manifold_learner=learner)
+            model.set_params(manifold_learner=learner)
             # The learner is only there to report; the other options say the same.
             model.fit(images, labels, sample_mask=mask).set_params(manifold_learner=None)
     if progress.interrupted:

@@ -91,5 +91,7 @@ def _model(path: Path) -> dict[str, Any]:
         values["error"] = float(model.error_path_[-1]) if len(model.error_path_) else None
         values["stop_reason"] = model.stop_reason_
     else:
-        values["classes"] = list(view.labels)
+        values["classes"] = view.class_names
+        if len(view.patterns) > len(view.class_names):
+            values["patterns"] = list(view.labels)
     return values

@@ -47,7 +47,7 @@ def tune(
     max_iter: int,
 ) -> Iterator[JointState]:
     """Go down on J; yield those states in which no more images are misclassified than before."""
-    labels = problem.labels
+    labels, problem = problem.labels, problem.reassigned(state)
     scales = state.margins(labels).f, state.own_squares(labels)
     last = alpha(LAST_ITERATION, margin_scale(*scales))
     start = SmoothError(problem, state, last, usual_beta(*scales), effort)
@@ -93,7 +93,8 @@ class SmoothError:
         ]
         patterns, promised = zip(*steps, strict=True)
         state = follow(self.problem, patterns, self.effort, self.state)
-        return replace(self, state=state, promised=sum(promised))
+        problem = self.problem.reassigned(state)
+        return replace(self, problem=problem, state=state, promised=sum(promised))
 
     @cached_property
     def equations(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -105,8 +106,8 @@ class SmoothError:
         margins = self.state.margins(labels)
         pull = self.alpha * sigmoid_slopes(margins.f, self.beta)
         systems = []
-        for m in range(self.problem.n_classes):
-            own, impostors = self.problem.own(m), margins.impostors(labels, m)
+        for m in range(self.problem.n_patterns):
+            own, impostors = self.problem.own(m), margins.impostors(m)
             part = self.problem.classes[m].with_weights(weights[own] * (1 + pull[own]))
             matrix, slope = self._normal(m, part, own)
             if len(impostors):
@@ -135,6 +136,8 @@ def moved(
     by_atom = slope.reshape(len(gamma), -1)
     held = np.pad(held_at_bounds(box, gamma, by_atom[:, :-1]), ((0, 0), (0, 1))).ravel()
     diagonal = np.diag(matrix)
+    if not diagonal.max() > 0:  # a pattern to which no image belongs
+        return pattern, 0.0
     matrix = matrix + np.diag(damping * diagonal + 1e-9 * diagonal.max())
     matrix[held], matrix[:, held], slope[held] = 0, 0, 0
     matrix[held, held] = 1

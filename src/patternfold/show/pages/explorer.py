@@ -139,12 +139,17 @@ def _project(
 
 
 def poses(view: FittedManifolds, images: np.ndarray, y: Any = None) -> tuple[np.ndarray, list[str]]:
-    """Return λ of images on the manifold of their class, by default the nearest, and its label."""
+    """Return λ of images on the nearest manifold, of their class if that is known, and its label.
+
+    Classes that the model does not know keep their own name.
+    """
     found = view.project(images, EFFORT)
-    known = {label: m for m, label in enumerate(view.labels)}
-    places = [int(m) for m in found.distances.argmin(axis=1)]
-    labels = [view.labels[m] for m in places] if y is None else [str(label) for label in y]
-    places = [known.get(label, m) for label, m in zip(labels, places, strict=True)]
+    places, labels = found.distances.argmin(axis=1), []
+    nearest, known = view.nearest(found.distances), view.class_names
+    for i, m in enumerate(places if y is None else map(str, y)):
+        if y is not None and m in known:
+            places[i] = nearest[i, known.index(m)]
+        labels.append(m if y is not None and m not in known else view.labels[places[i]])
     return found.parameters[np.arange(len(images)), places], labels
 
 
@@ -164,8 +169,10 @@ def facts(model: Any, view: FittedManifolds) -> list[str]:
     learned = getattr(model, "parameters_", getattr(model, "cross_parameters_", None))
     if learned is not None:
         said.insert(0, f"learned from {len(learned)} images")
-    if len(view.patterns) > 1:
-        said.insert(0, f"{len(view.patterns)} classes")
+    count, n_classes = len(view.patterns), len(view.class_names)
+    if count > 1:
+        patterns = f" with {count} patterns" if count > n_classes else ""
+        said.insert(0, f"{n_classes} classes{patterns}")
     kinds = (view.transformation, view.patterns[0].mother)
     return said + [_words(type(kind).__name__) for kind in kinds]
 

@@ -23,7 +23,8 @@ OFTEN = 0.1
 def class_results(model: Any, view: FittedManifolds) -> list[tuple[str, str]]:
     """Return the classes, their atoms and how learning went."""
     results = [
-        ("classes", ", ".join(view.labels)),
+        ("classes", ", ".join(view.class_names)),
+        *_pattern_counts(view),
         ("atoms", ", ".join(str(pattern.n_atoms) for pattern in view.patterns)),
     ]
     if hasattr(model, "error_path_") and len(model.error_path_):
@@ -41,12 +42,22 @@ def class_results(model: Any, view: FittedManifolds) -> list[tuple[str, str]]:
     return results
 
 
+def _pattern_counts(view: FittedManifolds) -> list[tuple[str, str]]:
+    """Patterns of each class, where some class has several."""
+    if len(view.patterns) == len(view.class_names):
+        return []
+    counts = np.bincount(view.class_of, minlength=len(view.class_names))
+    return [("patterns of each class", ", ".join(map(str, counts.tolist())))]
+
+
 def class_sections(model: Any, view: FittedManifolds) -> list[dict[str, str]]:
     """Return the patterns and, for `JPATS`, the curves of learning."""
     sections = [
         {
             "title": "The patterns",
-            "text": "One for each class.",
+            "text": "One for each class."
+            if len(view.patterns) == len(view.class_names)
+            else "An image is of the class of the nearest one.",
             "image": _patterns_figure(view),
         }
     ]

@@ -1,0 +1,203 @@
+"""Classify images by their aligned views: manifolds of the classes and a classifier in one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from patternfold.estimators.aligned_views import AlignedViews
+from patternfold.estimators.checkpoints import checkpointing
+from patternfold.estimators.fitting import fitting
+from patternfold.estimators.images import ImageEstimator, as_targets, pixels_of
+from patternfold.estimators.jpats import JPATS
+from patternfold.estimators.kernel_machine import as_kernel_machine
+from patternfold.estimators.pats import PATS
+from patternfold.estimators.probabilities import ProbabilityMixin
+from patternfold.estimators.stack_classes import DECIDING, spread_over_classes, stack_pixels
+from patternfold.estimators.streams import in_blocks
+from patternfold.learning.effort import Effort
+from patternfold.model.losses import AbstractLoss
+from patternfold.model.mothers import AbstractMother
+from patternfold.model.prior import Prior
+from patternfold.model.transformations import AbstractTransformation
+from patternfold.model.units import Bound
+
+
+class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
+    """Classify images whatever their transformation: aligned views and a classifier on them.
+
+    Parameters
+    ----------
+    n_atoms : int or "auto", default=12
+        Atoms of each pattern.
+    n_patterns : int, "auto" or dict, default=1
+        Number of patterns of each class, as in `JPATS`.
+    transformation, mother, bounds, gain, offset, loss, prior
+        As in `PATS`.
+    classifier : classifier, optional
+        What classifies the views; by default a support vector machine, ``SVC(C=10)``.
+    manifold_learner : PATS or JPATS, optional
+        What learns the manifolds, in place of the options above but ``n_patterns``.
+    features : {"gradients", "pixels"}, default="gradients"
+        What stands for a view, as in `AlignedViews`.
+    distances, parameters, image_shape
+        As in `AlignedViews`.
+    random_state : int, RandomState or None, default=None
+        Seed of the manifold learner.
+
+    Attributes
+    ----------
+    views_ : AlignedViews
+        The fitted transformer.
+    classifier_ : classifier
+        The fitted classifier; of a model that was loaded, what it decides by.
+    classes_ : array
+        Class labels.
+    stop_reason_ : str
+        Why learning the manifolds stopped.
+    n_features_in_ : int
+        Number of pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patternfold import AlignedViewsClassifier, Pattern, datasets
+    >>> bar = Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.1]])
+    >>> dot = Pattern([1.0], [[0.0, 0.0, 0.0, 0.2, 0.2]])
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([datasets.random_images(p, 6, rng, "rotation-translation",
+    ...                                            shape=(16, 16))[0] for p in (bar, dot)])
+    >>> y = np.repeat(["bar", "dot"], 6)
+    >>> model = AlignedViewsClassifier(2, transformation="rotation-translation").fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    """
+
+    classes_: np.ndarray
+
+    takes_missing: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_atoms: int | str = 12,
+        *,
+        n_patterns: int | str | Mapping[Any, int | str] = 1,
+        transformation: str | AbstractTransformation = "rotation-translation-scaling",
+        mother: str | AbstractMother = "gaussian",
+        bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
+        gain: bool = False,
+        offset: bool = False,
+        loss: str | AbstractLoss = "squared",
+        prior: Mapping[str, tuple[Bound, Bound]] | str | Prior | None = None,
+        classifier: Any = None,
+        manifold_learner: PATS | JPATS | None = None,
+        features: str = "gradients",
+        distances: bool = True,
+        parameters: bool = False,
+        image_shape: tuple[int, int] | None = None,
+        random_state: Any = None,
+    ):
+        self.n_atoms = n_atoms
+        self.n_patterns = n_patterns
+        self.transformation = transformation
+        self.mother = mother
+        self.bounds = bounds
+        self.gain = gain
+        self.offset = offset
+        self.loss = loss
+        self.prior = prior
+        self.classifier = classifier
+        self.manifold_learner = manifold_learner
+        self.features = features
+        self.distances = distances
+        self.parameters = parameters
+        self.image_shape = image_shape
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_mask: Any = None,
+        checkpoint: str | Path | None = None,
+    ) -> AlignedViewsClassifier:
+        """Learn the manifolds, then the classifier on the aligned views.
+
+        ``sample_mask`` and ``checkpoint`` are those of `PATS.fit`.
+        """
+        keeping = checkpointing(self, checkpoint, X, y=y, sample_mask=sample_mask)
+        with fitting(self), keeping:
+            self.temperature_ = None
+            pixels: Any = stack_pixels(self, X, sample_mask)
+            most = DECIDING
+            if pixels is None:
+                pixels = pixels_of(self, X, sample_mask, reset=True)
+                most = len(pixels.rows)
+            labels = as_targets(self, y, len(pixels.rows))
+            targets = self.classes_[labels]
+            rows, counted = pixels.rows, pixels.counted
+            self.views_ = self._aligned_views().fit(rows, targets, sample_mask=counted)
+            self.stop_reason_ = self.views_.stop_reason_
+            classifier: Any = clone(self.classifier or _default_classifier())
+            index = spread_over_classes(labels, most)
+            rows, counted = (rows, counted) if len(index) == len(rows) else pixels.take(index)
+            views = self.views_.transform(rows, sample_mask=counted)
+            self.classifier_ = classifier.fit(views, targets[index])
+        return self
+
+    def _aligned_views(self) -> AlignedViews:
+        """Return the unfitted transformer, for images of this shape."""
+        learner = self.manifold_learner
+        if learner is None:
+            learner = PATS(
+                self.n_atoms,
+                transformation=self.transformation,
+                mother=self.mother,
+                bounds=self.bounds,
+                gain=self.gain,
+                offset=self.offset,
+                loss=self.loss,
+                prior=self.prior,
+                n_starts=1,
+                n_exchanges=0,
+                random_state=self.random_state,
+            )
+        return AlignedViews(
+            learner,
+            n_patterns=self.n_patterns,
+            features=self.features,
+            distances=self.distances,
+            parameters=self.parameters,
+            image_shape=self.image_shape_,
+        )
+
+    @in_blocks
+    def predict(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
+        """Return the class of each image; options are those of `patternfold.project`."""
+        views = self._views(X, effort, sample_mask)
+        return (as_kernel_machine(self.classifier_) or self.classifier_).predict(views)
+
+    @in_blocks
+    def decision_function(
+        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
+    ) -> np.ndarray:
+        """Return the classifier's decision values."""
+        views = self._views(X, effort, sample_mask)
+        return self.classifier_.decision_function(views)
+
+    def _views(self, X: Any, effort: str | Effort, sample_mask: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self.views_._views_of(pixels_of(self, X, sample_mask, reset=False), effort)
+
+
+def _default_classifier() -> Any:
+    from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
+
+    return SVC(C=10)
