@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import class_patterns, small_jpats, small_views_classifier
+from helpers import class_images, class_patterns, small_jpats, small_views_classifier
 from sklearn.svm import SVC
 
 from patternfold import (
@@ -18,6 +18,7 @@ from patternfold import (
     datasets,
     load,
 )
+from patternfold.cli import main
 from patternfold.learning.choose_patterns import best_count, chosen_count
 from patternfold.learning.effort import LEARNING
 from patternfold.learning.fitted import fitted_manifolds
@@ -45,12 +46,12 @@ KINDS = (
     Pattern([1.0, -0.7], [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2]]),
     Pattern([1.0, 1.0], [[0.0, 0.0, 0.0, 0.5, 0.1], [1.2, 0.2, 0.1, 0.3, 0.1]]),
 )
-OTHER = KINDS[1].replace(KINDS[1].coef * [1.0, -1.0], KINDS[1].gamma)
-"""What class "b" looks like: more like the second kind of "a" than that is like the first."""
+OTHER = KINDS[1].replace([1.0, 0.3], KINDS[1].gamma)
+"""What class "b" looks like: the second kind of "a" is more like it than like the first kind."""
 
 
 def drawn(*counts, seed=0):
-    """Noisy images of both kinds and of the other class, so many of each."""
+    """Noisy images of both kinds of "a" and of "b", so many of each."""
     rng, images = np.random.default_rng(seed), []
     for pattern, n in zip((*KINDS, OTHER), counts, strict=False):
         drawn = datasets.random_images(pattern, n, rng, FAMILY, shape=SHAPE)[0]
@@ -58,9 +59,10 @@ def drawn(*counts, seed=0):
     return np.concatenate(images).astype(np.float32)
 
 
-def two_classes(n, seed=0):
-    """Images of class "a", two kinds, so many of each, and as many of class "b"."""
-    return drawn(n, n, n, seed=seed), np.repeat(np.array(["a", "b"]), [2 * n, n])
+def two_classes(first, second, other, seed=0):
+    """Images of class "a", of two kinds, and of class "b"."""
+    labels = np.repeat(np.array(["a", "b"]), [first + second, other])
+    return drawn(first, second, other, seed=seed), labels
 
 
 def quick(**options):
@@ -70,14 +72,14 @@ def quick(**options):
 @pytest.fixture(scope="module")
 def fitted():
     """The same images learned with one pattern of each class, and with two of the first."""
-    images, labels = two_classes(12)
+    images, labels = two_classes(18, 6, 12)
     return [quick(n_patterns=n).fit(images, labels) for n in (1, {"a": 2, "b": 1})]
 
 
 def test_two_patterns_tell_what_one_does_not(fitted):
     one, two = fitted
-    images, labels = two_classes(12, seed=5)
-    assert one.score(images, labels) < 0.95
+    images, labels = two_classes(8, 8, 8, seed=5)
+    assert one.score(images, labels) < 0.9
     assert two.score(images, labels) == 1
     assert two.pattern_labels_.tolist() == ["a", "a", "b"]
     assert one.pattern_labels_.tolist() == ["a", "b"]
@@ -88,7 +90,7 @@ def test_two_patterns_tell_what_one_does_not(fitted):
 
 def test_the_nearest_pattern_of_a_class_decides(fitted):
     model = fitted[1]
-    images, _ = two_classes(4, seed=6)
+    images, _ = two_classes(4, 4, 4, seed=6)
     every, distances = model.project(images).distances, model.distances(images)
     assert every.shape == (12, 3)
     expected = np.column_stack([every[:, :2].min(axis=1), every[:, 2]])
@@ -108,7 +110,7 @@ def test_views_are_those_of_the_best_pattern(fitted):
     names = ("patterns_", "pattern_labels_", "classes_", "transformation_", "image_shape_")
     vars(views).update({name: getattr(model, name) for name in (*names, "n_features_in_")})
     vars(views).update(lighting_=fitted_manifolds(model).lighting, _stacked=True)
-    images, _ = two_classes(4, seed=6)
+    images, _ = two_classes(4, 4, 4, seed=6)
     rows = views.transform(images)
     named = views.get_feature_names_out()
     assert rows.shape == (12, len(named))
@@ -122,11 +124,11 @@ def test_views_are_those_of_the_best_pattern(fitted):
 
 
 def test_views_classifier_of_several_patterns():
-    images, labels = two_classes(12)
+    images, labels = two_classes(18, 6, 12)
     model = AlignedViewsClassifier(2, n_patterns=2, transformation=FAMILY, random_state=0)
     model.fit(images, labels)
     assert model.views_.pattern_labels_.tolist() == ["a", "a", "b", "b"]
-    new, expected = two_classes(12, seed=5)
+    new, expected = two_classes(8, 8, 8, seed=5)
     assert model.score(new, expected) == 1
 
 
@@ -165,8 +167,7 @@ def test_margins_between_classes_by_hand():
 @pytest.fixture(scope="module")
 def started():
     """Images of two classes with parts at random, and rough patterns."""
-    images, _ = two_classes(8)
-    whole, labels = problem_of(images), np.repeat([0, 1], [16, 8])
+    whole, labels = problem_of(drawn(8, 8, 8)), np.repeat([0, 1], [16, 8])
     places = np.append(np.random.default_rng(0).permutation(np.arange(16) % 2), np.full(8, 2))
     problem = JointProblem(whole, labels, 2, owners=(0, 0, 1), places=places)
     patterns = tuple(p.replace(0.8 * p.coef, p.gamma + 0.02) for p in (*KINDS, OTHER))
@@ -178,7 +179,7 @@ def test_images_go_to_the_nearest_pattern_and_patterns_follow(started):
     moved, after = settled(problem, Settings(2), state)
     assert (problem.places != moved.places).any()
     np.testing.assert_array_equal(moved.places, after.nearest_own(problem.labels))
-    assert after.errors(moved)[1] < state.errors(problem)[1]
+    assert after.errors(moved)[1] < 0.8 * state.errors(problem)[1]  # the noise alone is 0.7 of it
     assert (np.array(moved.class_of)[moved.places] == moved.labels).all()
     assert moved.reassigned(after) is moved
 
@@ -240,13 +241,13 @@ def test_names():
 )
 @pytest.mark.usefixtures("as_users_run")
 def test_what_is_refused(n_patterns, text):
-    images, labels = two_classes(4)
+    images, labels = two_classes(2, 2, 4)
     with pytest.raises(ValueError, match=text):
         quick(n_patterns=n_patterns).fit(images, labels)
 
 
 def test_a_joint_learner_has_its_own_number():
-    images, labels = two_classes(4)
+    images, labels = two_classes(2, 2, 4)
     with pytest.raises(ValueError, match="give it to the JPATS"):
         AlignedViews(JPATS(), n_patterns=2).fit(images, labels)
 
@@ -276,6 +277,20 @@ def test_models_come_back(by_hand, tmp_path):
     assert loaded.pattern_labels_.tolist() == ["bar", "bar", "dot"]
     np.testing.assert_array_equal(loaded.distances(images), model.distances(images))
     assert loaded.distances(images).shape == (12, 2)
+
+
+def test_from_the_command_line(tmp_path, capsys):
+    images, labels = class_images(5)
+    np.savez(tmp_path / "images.npz", X=images, y=labels)
+    model = str(tmp_path / "model.ptm")
+    how = ["--atoms", "1", "--transformation", "similarity", "--method", "jpats", "--holdout", "0"]
+    source = str(tmp_path / "images.npz")
+    assert main(["classify", "train", source, "-o", model, *how, "--patterns", "2"]) == 0
+    assert "1 atoms, 2 patterns for each of 2 classes" in capsys.readouterr().err
+    assert main(["info", model, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["classes"] == ["bar", "dot"]
+    assert values["patterns"] == ["bar (1 of 2)", "bar (2 of 2)", "dot (1 of 2)", "dot (2 of 2)"]
 
 
 def test_views_classifiers_come_back(tmp_path):

@@ -165,6 +165,8 @@ def stages(
     for selected in iterations(problem, settings, state, margins) if settings.n_joint else ():
         state = selected
         yield state, "joint selection"
+    if not all(p.n_atoms for p in state.patterns):  # nothing to correct: no atom was accepted
+        return
     for tuned in tune(problem, state, settings.alpha, settings.alone.effort, settings.n_tuning):
         yield tuned, "joint correction"
 

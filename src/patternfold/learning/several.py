@@ -86,8 +86,13 @@ def settled(
         moved = problem.reassigned(state)
         if moved is problem or (moved.places != problem.places).mean() < FEW_MOVED:
             break
-        patterns = tuple(_followed(moved, settings, state, m) for m in range(moved.n_patterns))
-        new = cross_project(moved, patterns, settings.effort, state.lam)
+        found = [_followed(moved, settings, state, m) for m in range(moved.n_patterns)]
+        lam = state.lam.copy()
+        for m, (_, own, _) in enumerate(found):
+            lam[moved.own(m), m] = own
+        # Frames may have moved: what the λ of other images were says little.
+        patterns = tuple(pattern for pattern, _, _ in found)
+        new = cross_project(moved, patterns, settings.effort, lam, everywhere=True)
         problem = moved
         if new.errors(moved)[1] >= state.errors(moved)[1]:
             break
@@ -96,13 +101,12 @@ def settled(
     return problem, facing_one_way(problem, settings, state)
 
 
-def _followed(problem: JointProblem, settings: Settings, state: JointState, m: int) -> Pattern:
-    """A pattern corrected on the images that are its own now."""
+def _followed(problem: JointProblem, settings: Settings, state: JointState, m: int) -> State:
+    """A pattern corrected on the images that are its own now, and their λ."""
     index, pattern = problem.own(m), state.patterns[m]
-    if not len(index) or not pattern.n_atoms:
-        return pattern
     own, lam = problem.classes[m], state.lam[index, m]
-    return correct_at_length(own, settings, State(pattern, lam, own.error(pattern, lam))).pattern
+    here = State(pattern, lam, own.error(pattern, lam) if len(index) else 0.0)
+    return correct_at_length(own, settings, here) if len(index) and pattern.n_atoms else here
 
 
 def without_empty(problem: JointProblem, state: JointState) -> tuple[JointProblem, JointState]:
