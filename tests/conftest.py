@@ -35,9 +35,9 @@ COMPILED = Path(__file__).parents[1] / ".pytest_cache/jax"
 COMPILED.mkdir(parents=True, exist_ok=True)
 # Programs that tests start use it too.
 folder = os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.02")
 jax.config.update("jax_compilation_cache_dir", folder)
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.02)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 # Code that is optimised less compiles in half the time, and most tests run little of it.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")

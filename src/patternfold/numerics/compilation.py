@@ -34,10 +34,9 @@ _QUICKLY: dict[str, Any] = {}
 if jax.__version_info__ < (0, 11):
     _QUICKLY["xla_cpu_use_fusion_emitters"] = False
 
-# On a CPU, LLVM's first level of optimisation takes a sixth off the time to compile, and loops over
-# pixels run as fast as at the third. Without any, compiling takes a third of the time; loops run
-# ten times as long, which a few numbers per image do not show.
-_LEVEL, _LEVEL_SMALL = ({"xla_backend_optimization_level": level} for level in (1, 0))
+# Code that LLVM does not optimise compiles in a third of the time. Loops run ten times as long,
+# which a few numbers per image do not show. With its first level a fit would run a third longer.
+_SMALL: dict[str, Any] = {"xla_backend_optimization_level": 0}
 
 
 _REPRODUCIBLY: dict[str, Any] = {
@@ -69,10 +68,8 @@ class Compiled:
     def _jitted(self) -> Any:
         hot, small, scatters = self._how
         how = _OPTIONS | ({} if hot else _QUICKLY) | (_REPRODUCIBLY if scatters else {})
-        # Who has asked JAX for less than that gets it.
-        least = jax.config.values.get("jax_disable_most_optimizations", False)
-        if jax.default_backend() == "cpu" and not least:
-            how = how | (_LEVEL_SMALL if small else _LEVEL)
+        if small and jax.default_backend() == "cpu":
+            how = how | _SMALL
         return jax.jit(self._function, compiler_options=how, **self._options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
