@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from patternfold import Grid, Pattern, PatternMixture, Translation, datasets, load
+from patternfold import Grid, Pattern, PatternMixture, Translation, datasets, load, open_stack
+from patternfold.estimators import stack_mixture
 from patternfold.learning.mixture import parts as parts_module
 from patternfold.learning.mixture.assign import Assigner
 from patternfold.learning.mixture.compare import farther_apart, temperature_of
@@ -30,6 +31,7 @@ from patternfold.learning.mixture.parts import (
     responsibilities,
 )
 from patternfold.learning.observations import Observations
+from patternfold.learning.stream import stack as stacks
 from patternfold.persistence.mixture import _is_tree
 from patternfold.show.pages import explorer, report
 from patternfold.show.pages.tree import INK, colour_of, tree_svg
@@ -86,6 +88,26 @@ def test_new_images_are_assigned_like_those_of_the_fit(fitted):
     # The best part by the bank need not be the one that small displacements favour.
     assert (distances.min(axis=1) <= 1.2 * found.distances).all()
     assert model.score(new) > 0.9  # what is left is noise, 5 % of the energy
+
+
+def test_stacks_are_learned_from(monkeypatch):
+    # Sizes are those of the model above: nothing is compiled anew.
+    first, second = drawn((40, 12)), drawn((40, 12), seed=7)
+    order = np.random.default_rng(3).permutation(104)
+    images, kinds = (np.concatenate(pair)[order] for pair in zip(first, second, strict=True))
+    monkeypatch.setattr(stack_mixture, "LEARNED_FROM", 53)
+    monkeypatch.setitem(stacks.BLOCK_BYTES, "cpu", 64 * 256 * 4)
+    stack, own = open_stack(images), {"n_parts": 6, "n_atoms": 3, "max_iter": 4, "random_state": 0}
+    model = PatternMixture(2, transformation=FAMILY, **own).fit(stack)
+    assert model.n_iter_ >= 6, "two passes or more over all"
+    assert len(stack.spans()) == 2
+    assert len(model.labels_) == len(model.parameters_) == 104
+    same = np.mean(model.labels_ == kinds)
+    assert max(same, 1 - same) == 1
+    np.testing.assert_array_equal(model.predict(stack), model.labels_)
+    # Averages of all images fit all of them better than those of half of them.
+    first, second = model.error_path_[-2:]
+    assert second < first
 
 
 def test_aligned_images_look_like_their_pattern(fitted):

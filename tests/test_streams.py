@@ -80,7 +80,7 @@ def test_masks_and_weights(in_memory, images):
 @pytest.mark.exhaustive
 def test_an_image_by_its_index_is_the_anchor(stack):
     model = pf.PATS(2, reference=71, offset=True, **STACK_OPTIONS).fit(stack)
-    assert np.abs(model.parameters_[71]).max() < 0.05
+    assert np.abs(model.parameters_[71]).max() < 1e-5  # float32
     assert np.abs(model.parameters_).max() > 0.1
 
 

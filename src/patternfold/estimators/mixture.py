@@ -18,6 +18,9 @@ from patternfold.estimators.images import ImageEstimator, Pixels, as_weights, pi
 from patternfold.estimators.mixture_fitted import at_places, store_mixture, store_shares
 from patternfold.estimators.mixture_images import Given, compared_images, given_images, raised_by
 from patternfold.estimators.mixture_options import check_mixture, mixture_settings
+from patternfold.estimators.stack_mixture import fit_mixture
+from patternfold.estimators.streams import in_blocks
+from patternfold.files.stacks import as_stack
 from patternfold.learning.mixture.mixture import (
     Assigned,
     Mixture,
@@ -195,14 +198,18 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
 
         Parameters
         ----------
-        X : array of shape (N, H, W) or (N, H·W)
-            Images u_i.
+        X : array of shape (N, H, W) or (N, H·W), Stack or path
+            Images u_i. A stack is learned from as docs/scaling.md tells.
         y : ignored
         sample_weight : array of shape (N,), optional
             Weights w_i ≥ 0 of the images.
         sample_mask : array of shape (N, H, W), (N, H·W) or (H, W), optional
             True where a pixel counts; NaN never does.
         """
+        if (stack := as_stack(X)) is not None:
+            with fitting(self):
+                fit_mixture(self, stack, sample_weight, sample_mask)
+            return self
         with fitting(self):
             check_mixture(self)
             pixels = pixels_of(self, X, sample_mask, reset=True)
@@ -232,6 +239,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         """Return the group of each image, −1 for those that fit none."""
         return self.assign(X, sample_mask).labels
 
+    @in_blocks
     def assign(self, X: Any, sample_mask: Any = None) -> Assignment:
         """Return the group, part, pose, distance and confidence of each image."""
         check_is_fitted(self)
@@ -239,6 +247,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         with precision(pixels.rows.dtype):
             return self._assigned(pixels)
 
+    @in_blocks
     def transform(self, X: Any, sample_mask: Any = None) -> np.ndarray:
         """Return the distance ‖u − g·U_λ(p) − b‖ of each image to every group, shape (N, G).
 
@@ -251,6 +260,7 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
             squares = self.mixture_.group_squares(images)
         return (scale * np.sqrt(squares)).astype(pixels.rows.dtype)
 
+    @in_blocks
     def align(self, X: Any, sample_mask: Any = None, **options: Any) -> np.ndarray:
         """Return images resampled in the frames of their own parts, shape (N, H, W).
 

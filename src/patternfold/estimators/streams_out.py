@@ -145,8 +145,8 @@ def _flat(model: Any, name: str, rows: np.ndarray, sink: Sink) -> Columns:
 def _names(model: Any, name: str, count: int) -> list[str]:
     if name in ("transform", "std"):
         names = model.transformation_.parameters.names
-        if len(names) != count:  # views, not λ
-            names = model.get_feature_names_out()
+        if name == "transform" and hasattr(model, "get_feature_names_out"):
+            names = model.get_feature_names_out()  # λ, views, or distances to groups
         return [f"std_{known}" if name == "std" else str(known) for known in names]
     return [f"{name}_{label}" for label in _subjects(model, count)]
 

@@ -57,12 +57,12 @@ def settle_in_passes(
     problem = with_terms(part.problem, *learned.state[:2])
     settling = Settling(part, whole.with_terms(problem.terms), settings, learned, callback)
     if learned.reason in STOPPED or settings.refit != "all":
-        settling.last(learned.state.pattern)
+        settling.last(learned.state)
     elif settling.on_all(problem):
         state = tidied(problem, settings, settling.on_part(problem), reference)
         problem = with_terms(problem, *state[:2])  # the frame of λ may have moved
         settling.whole = whole.with_terms(problem.terms)
-        settling.last(state.pattern)
+        settling.last(state)
     last, path = settling.best, learned.path
     scale = float(last.error[0]) / path[-1] if path and path[-1] else 1.0
     state = State(settling.pattern, last.lam, float(last.error[0]))
@@ -140,14 +140,20 @@ class Settling:
             if 0 <= gained < ENOUGH:
                 return
 
-    def last(self, pattern: Pattern) -> None:
-        """λ of all images, searched over the whole box."""
+    def last(self, state: State) -> None:
+        """λ of all images, searched over the whole box; the anchor keeps its own."""
         lam = None if self.best.sums is None else self.best.lam
         try:
-            self.best = self._pass(pattern, lam, "last pass", True, equations=False)
-            self.pattern = pattern
+            found = self._pass(state.pattern, lam, "last pass", True, equations=False)
         except KeyboardInterrupt:
             self.reason = INTERRUPTED
+            return
+        anchor = self.part.problem.anchor
+        if anchor is not None:
+            lam = np.array(found.lam)
+            lam[self.part.index[anchor]] = state.lam[anchor]
+            found = found._replace(lam=lam)
+        self.pattern, self.best = state.pattern, found
 
     def _pass(
         self,

@@ -36,6 +36,18 @@ def average(
 
     ``share`` (N, r) is how much of an image belongs to each of its parts.
     """
+    sums = part_sums(observations, transformation, nearest, share, n_parts)
+    return pictures_of(*sums, observations.lighting)
+
+
+def part_sums(
+    observations: Observations,
+    transformation: AbstractTransformation,
+    nearest: Nearest,
+    share: np.ndarray,
+    n_parts: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `pictures_of` makes pictures of: two sums over the images, (P, n) each."""
     dtype = observations.dtype
     stage = partial(
         _sums,
@@ -44,10 +56,14 @@ def average(
         n_parts=n_parts,
     )
     rows = (nearest.part.astype(np.int32), nearest.lam, nearest.gain, nearest.offset, share)
-    above, below = observations.total(stage, *(np.asarray(v, _kind(v, dtype)) for v in rows))
+    return observations.total(stage, *(np.asarray(v, _kind(v, dtype)) for v in rows))
+
+
+def pictures_of(above: np.ndarray, below: np.ndarray, lighting: Lighting) -> np.ndarray:
+    """Pictures (P, n) from the sums over the images of each part."""
     known = below > LEAST_SEEN * np.maximum(below.max(axis=1, keepdims=True), 1e-300)
     pictures = np.where(known, above / np.where(known, below, 1), 0)
-    return normalised(pictures, observations.lighting)
+    return normalised(pictures, lighting)
 
 
 def _kind(values: np.ndarray, dtype: np.dtype) -> np.dtype:
