@@ -303,6 +303,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
 
 def class_by_class(learner: Any, n_patterns: Any) -> JPATS:
     """A `JPATS` that learns several patterns of each class alone, as the `PATS` would learn one."""
-    given, known = clone(learner).get_params(deep=False), JPATS().get_params(deep=False)
+    fresh: Any = clone(learner)
+    given, known = fresh.get_params(deep=False), JPATS().get_params(deep=False)
     shared = {name: value for name, value in given.items() if name in known}
     return JPATS(**shared, n_patterns=n_patterns, alpha=0)

@@ -138,7 +138,8 @@ def facing_one_way(problem: JointProblem, settings: Settings, state: JointState)
         first = owners.index(c)
         if m == first or not patterns[m].n_atoms or not patterns[first].n_atoms:
             continue
-        angle = _angle_to(problem.all, settings, patterns[m], patterns[first])
+        seen = _pose_on(problem.all, settings, patterns[m], patterns[first])
+        angle = float(Frame(family, patterns[first], seen).angles[0])
         frame = Frame(family, patterns[m], lam[:, m].astype(np.float64))
         turned = frame.moved(rotation(angle), np.zeros(2))
         if turned is not None:
@@ -146,8 +147,8 @@ def facing_one_way(problem: JointProblem, settings: Settings, state: JointState)
     return replace(state, patterns=tuple(patterns), lam=lam)
 
 
-def _angle_to(problem: Problem, settings: Settings, pattern: Pattern, first: Pattern) -> float:
-    """The angle by which the first pattern is turned where it is most like the other one."""
+def _pose_on(problem: Problem, settings: Settings, pattern: Pattern, first: Pattern) -> np.ndarray:
+    """λ (1, d) for which the first pattern is most like the other one."""
     family, images = problem.transformation, problem.observations
     identity = family.parameters.put_inside(family.identity)[None]
     picture = manifold.render(pattern, identity, family, images.grid.shape)
@@ -159,4 +160,4 @@ def _angle_to(problem: Problem, settings: Settings, pattern: Pattern, first: Pat
         lighting=images.lighting,
     )
     lam = locate(shown, [first], family, settings.effort, describe=False).lam[:, 0]
-    return float(Frame(family, first, lam.astype(np.float64)).angles[0])
+    return lam.astype(np.float64)
