@@ -46,14 +46,14 @@ fuzz: $(VENV)/.stamp-test  ## try damaged files (ARGS="--cases 200000 --seed 1")
 SEED ?= 0
 CORES := $(shell nproc 2>/dev/null || echo 2)
 TORTURE := \
-  "fuzz/model_files.py --cases 10000000 --minutes 1.5 --processes $(CORES) --seed $(SEED)" \
-  "fuzz/pictures.py --cases 10000000 --minutes 1 --processes $(CORES) --seed $(SEED)" \
+  "fuzz/model_files.py --cases 10000000 --minutes 1 --processes $(CORES) --seed $(SEED)" \
+  "fuzz/pictures.py --cases 10000000 --minutes 0.7 --processes $(CORES) --seed $(SEED)" \
   "fuzz/step_files.py --cases 10000000 --minutes 0.3 --processes $(CORES) --seed $(SEED)" \
   "fuzz/checkpoints.py --cases 10000000 --minutes 0.3 --processes $(CORES) --seed $(SEED)" \
   "fuzz/hostile_folder.py --good 2000" \
-  "fuzz/faults.py --cases 2 --minutes 2.5 --jobs $(CORES) --seed $(SEED)" \
-  "fuzz/interrupts.py --cases 5 --minutes 1.5 --seed $(SEED)" \
-  "fuzz/oddities.py --only threads settings repeats"
+  "fuzz/faults.py --cases 2 --minutes 4 --jobs $(CORES) --seed $(SEED)" \
+  "fuzz/interrupts.py --cases 5 --minutes 1 --seed $(SEED)" \
+  "fuzz/oddities.py --only threads repeats"
 
 torture: $(VENV)/.stamp-test  ## ten minutes of damaged files, faults, interrupts and odd settings (SEED=0)
 	@worst=0; for line in $(TORTURE); do echo "== $$line"; $(BIN)/python $$line || worst=1; done; exit $$worst
