@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import csr_matrix
+from scipy.spatial.distance import pdist
 
 MOST_GROUPS = 30
 """Groups that are looked for where their number is to be chosen."""
@@ -80,7 +81,7 @@ def merge(
     if n_groups is None:
         n_groups = chosen_count(values)
     n_groups = min(n_groups, n_parts)
-    tree = linkage(_on_sphere(vectors[:, : max(2, n_groups)]), "ward")
+    tree = linkage(pdist(_on_sphere(vectors[:, : max(2, n_groups)])), "ward")
     groups = fcluster(tree, n_groups, "maxclust") - 1
     return Merged(groups, tree, values[: MOST_GROUPS + 1])
 
