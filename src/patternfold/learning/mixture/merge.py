@@ -28,7 +28,7 @@ TETHER, ITSELF = 0.5, 0.05
 """Images that two manifolds no farther apart than images are from their own count as, and those
 that a part shares with itself: a part that shares nothing is a group of its own."""
 
-KEPT = 0.05
+KEPT = 0.15
 """Share of the images that a part has for itself, by which it shares them with itself: a small kind
 of one part does not fall to another for a single image between them."""
 
@@ -74,7 +74,8 @@ def merge(
     """
     n_parts = len(graph)
     own = ITSELF + (0 if kept is None else KEPT * kept)
-    whole = graph + TETHER * (near + near.T) / 2 + own * np.eye(n_parts)
+    # One manifold may lie in another, as a spot does in a magnified corner: both ways count.
+    whole = graph + TETHER * np.sqrt(near * near.T) + own * np.eye(n_parts)
     if n_parts == 1:
         return Merged(np.zeros(1, int), np.empty((0, 4)), np.ones(1))
     values, vectors = _spectrum(whole)
