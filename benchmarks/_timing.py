@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,23 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         print("  ".join(cells).rstrip())
+
+
+def print_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table as documents have it."""
+    for row in (header, ["---"] * len(header), *rows):
+        print(f"| {' | '.join(row)} |")
+
+
+def versions(*packages: str) -> str:
+    """Say the date, the machine and which versions of packages are here."""
+    found = []
+    for name in packages:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            found.append(f"{name} not installed")
+    return f"{datetime.date.today()}, {machine()}: {', '.join(found)}"
 
 
 def add_parts(parser: argparse.ArgumentParser, parts: Iterable[str]) -> None:

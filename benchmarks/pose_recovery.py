@@ -8,6 +8,8 @@ pattern that stands for it in the search.
 
     python benchmarks/pose_recovery.py              40 copies for the other tools, 400 for ours
     python benchmarks/pose_recovery.py --copies 10
+    python benchmarks/pose_recovery.py --seconds 60   no tool begins another copy after a minute
+    python benchmarks/pose_recovery.py --markdown     the table of docs/comparison.md
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from _timing import OtherLoad, call_time, machine, print_table, verdict
+from _timing import OtherLoad, call_time, machine, print_markdown, print_table, verdict, versions
 from scipy import ndimage
 
 from patternfold import PATS, Grid, RotationTranslationScaling, project, warp
@@ -35,6 +37,7 @@ MAX_RESIDUAL = 0.10
 MIN_SUCCESS = 0.99
 MAX_TIME_SHARE = 1 / 20
 BAR_TOOL = "itk-elastix"
+PACKAGES = ("opencv-python-headless", "pystackreg", "itk-elastix", "patternfold")
 
 Register = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 """From the reference and a copy to the warped reference, or None if the tool gave up."""
@@ -122,29 +125,75 @@ def make_elastix() -> Register:
     return register
 
 
+def make_phase_correlation() -> Register:
+    """scikit-image: angle and scale from the spectra in log-polar coordinates, then the shift.
+
+    Magnitudes of spectra do not tell θ from θ + 180°; both are tried. The two axes are scaled
+    alike, which is all that this method can find.
+    """
+    from skimage.filters import difference_of_gaussians, window
+    from skimage.registration import phase_cross_correlation
+    from skimage.transform import SimilarityTransform, warp, warp_polar
+
+    side = CANVAS[0]
+    taper, radius, centre = window("hann", CANVAS), side / 2, (side - 1) / 2
+
+    def spectrum(image: np.ndarray) -> np.ndarray:
+        filtered = difference_of_gaussians(image, 1, 8) * taper
+        magnitude = np.abs(np.fft.fftshift(np.fft.fft2(filtered)))
+        polar = warp_polar(magnitude, radius=radius, output_shape=(360, 180), scaling="log")
+        return polar[:180]
+
+    def turned(reference: np.ndarray, angle: float, scale: float) -> np.ndarray:
+        about = SimilarityTransform(translation=(-centre, -centre))
+        turn = SimilarityTransform(rotation=np.deg2rad(angle), scale=scale)
+        return warp(reference, (about + turn + about.inverse).inverse)
+
+    def register(reference: np.ndarray, image: np.ndarray) -> np.ndarray:
+        found, *_ = phase_cross_correlation(
+            spectrum(reference), spectrum(image), upsample_factor=10, normalization=None
+        )
+        scale = float(np.exp(found[1] * np.log(radius) / 180))
+        candidates = []
+        for angle in (-found[0], 180 - found[0]):
+            moved = turned(reference, angle, scale)
+            shift, *_ = phase_cross_correlation(
+                image, moved, upsample_factor=10, normalization=None
+            )
+            candidates.append(ndimage.shift(moved, shift, order=1))
+        return min(candidates, key=lambda warped: ((image - warped) ** 2).sum())
+
+    return register
+
+
 PEERS: dict[str, tuple[str, Callable[[], Register]]] = {
     "OpenCV ECC": ("cv2", make_ecc),
+    "scikit-image phase correlation": ("skimage", make_phase_correlation),
     "pystackreg": ("pystackreg", make_stackreg),
     BAR_TOOL: ("itk", make_elastix),
 }
 
 
-def run_peer(make: Callable[[], Register], reference: np.ndarray, n: int) -> Outcome:
-    """Register one copy after the other."""
+def run_peer(
+    make: Callable[[], Register], reference: np.ndarray, n: int, seconds: float
+) -> Outcome:
+    """Register one copy after the other, for so many seconds at most at each rotation."""
     start = time.perf_counter()
     register = make()
     register(reference, make_copies(reference, 1, 0)[0])
     setup = time.perf_counter() - start
     success, times = [], []
     for degrees in ROTATIONS:
-        good = 0
+        good, done, spent = 0, 0, 0.0
         for image in make_copies(reference, n, degrees):
+            if done and spent > seconds / len(ROTATIONS):
+                break
             start = time.perf_counter()
             warped = register(reference, image)
             times.append(time.perf_counter() - start)
-            good += succeeded(image, warped)
-        success.append(good / n)
-    return Outcome(success, float(np.mean(times)), setup, n)
+            good, done, spent = good + succeeded(image, warped), done + 1, spent + times[-1]
+        success.append(good / done)
+    return Outcome(success, float(np.mean(times)), setup, len(times) // len(ROTATIONS))
 
 
 def run_ours(reference: np.ndarray, n: int, n_atoms: int) -> Outcome:
@@ -212,6 +261,8 @@ def main() -> int:
     """Run all tools that are installed; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--copies", type=int, default=40, help="copies per rotation, other tools")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="most time for each tool")
+    parser.add_argument("--markdown", action="store_true", help="print the table for the docs")
     parser.add_argument("--own-copies", type=int, default=400, help="copies per rotation, ours")
     parser.add_argument("--atoms", type=int, default=30, help="atoms of the reference's pattern")
     options = parser.parse_args()
@@ -230,12 +281,14 @@ def main() -> int:
             if find_spec(module) is None:
                 rows.append([name, *["-"] * 5, "not installed"])
                 continue
-            outcomes[name] = run_peer(make, reference, options.copies)
+            outcomes[name] = run_peer(make, reference, options.copies, options.seconds)
             rows.append(table_row(name, outcomes[name]))
         outcomes["patternfold"] = run_ours(reference, options.own_copies, options.atoms)
         rows.append(table_row("patternfold", outcomes["patternfold"]))
     angles = [f"±{degrees}°" for degrees in ROTATIONS]
-    print_table(["tool", *angles, "ms/image", "copies", "setup s"], rows)
+    table = print_markdown if options.markdown else print_table
+    table(["tool", *angles, "ms/image", "copies", "setup s"], rows)
+    print(f"\n{versions('scikit-image', *PACKAGES)}")
     print(f"\n{load}\n")
     passed = judge(outcomes)
     print(f"\n{verdict(passed)}")

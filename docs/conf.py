@@ -1,5 +1,7 @@
 """Sphinx configuration: built by ``make docs``, where warnings are errors."""
 
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -8,9 +10,13 @@ import matplotlib
 matplotlib.use("Agg")
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "src"))
+# Examples are compiled once; later builds only run them.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE / "_build" / "compiled"))
 
-from patternfold import __version__  # noqa: E402
+from patternfold import __version__, dictionaries, mothers, transformations  # noqa: E402
 from patternfold.cli.parser import build  # noqa: E402
+from patternfold.show.pages.document import FOLDER as PAGES  # noqa: E402
+from patternfold.show.pages.formulas import as_script  # noqa: E402
 
 project = "patternfold"
 author = "the patternfold developers"
@@ -26,7 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "generated/cli.md", "tried"]
+exclude_patterns = ["_build", "generated/cli.md", "generated/static", "tried"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
@@ -49,17 +55,25 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "patternfold"
-html_static_path = ["_static"]
+GENERATED = HERE / "generated"
+(GENERATED / "static").mkdir(parents=True, exist_ok=True)
+html_static_path = ["_static", "generated/static"]
 html_css_files = ["patternfold.css"]
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "logo": {"text": "patternfold"},
+    "navbar_end": ["version", "theme-switcher"],
+    "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "quickstart": []}
+html_sidebars = {"index": [], "quickstart": [], "tutorial": []}
+# Other versions, as "0.1=../0.1 0.2=../0.2", where several are published side by side.
+html_context = {
+    "versions": [entry.split("=") for entry in os.environ.get("DOCS_VERSIONS", "").split()]
+}
 
 
 def write_command_help(_):
@@ -68,9 +82,29 @@ def write_command_help(_):
     parts = []
     for name, parser in commands.items():
         parts.append(f"### patternfold {name}\n\n```text\n{parser.format_help()}```\n")
-    folder = HERE / "generated"
-    folder.mkdir(exist_ok=True)
-    (folder / "cli.md").write_text("\n".join(parts), encoding="utf-8")
+    (GENERATED / "cli.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def write_tutorial(_):
+    """Write what the tutorial draws from: the library's formulas and renderer, and its model."""
+    static = GENERATED / "static"
+    script = (PAGES / "render.js").read_text(encoding="utf-8")
+    (static / "render.js").write_text(script, encoding="utf-8")
+    family = transformations.as_transformation("similarity")
+    formulas = {
+        "transformation": family.formula(),
+        "dictionary": dictionaries.as_dictionary("atoms").formula(),
+        "mother": mothers.as_mother("gaussian").formula(),
+        "spread": None,
+        "widening": None,
+        "affine": True,
+        "radial": True,
+        "far": 25.0,  # exp(−25) can't be seen
+    }
+    model = json.loads((HERE / "tutorial" / "model.json").read_text(encoding="utf-8"))
+    model["start"] = family.identity.tolist()
+    text = f"const Formulas = {as_script(formulas)};\nconst Model = {json.dumps(model)};\n"
+    (static / "tutorial-model.js").write_text(text, encoding="utf-8")
 
 
 def list_further_pages(app, name, source):
@@ -85,4 +119,5 @@ def list_further_pages(app, name, source):
 def setup(app):
     """Connect what runs before the build."""
     app.connect("builder-inited", write_command_help)
+    app.connect("builder-inited", write_tutorial)
     app.connect("source-read", list_further_pages)

@@ -127,10 +127,19 @@ def test_demo_draws_a_small_picture(tmp_path, capsys):
     from patternfold.cli import main
 
     folder = tmp_path / "new"
-    few = ["--quiet", "--images", "12", "--atoms", "5"]
+    few = ["--quiet", "--images", "12", "--atoms", "5", "--no-kinds"]
     assert main(["demo", "--output", str(folder), *few]) == 0
     assert str(folder / "five.html") in capsys.readouterr().out
     picture = folder / "five.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert 20_000 < picture.stat().st_size < 150_000
     assert (folder / "five.ptm").exists()
+
+
+@pytest.mark.exhaustive
+def test_demo_sorts_the_pile_of_the_readme():
+    """What the strip on the first screen shows: hardly a digit is in a group of another kind."""
+    from patternfold.cli.demo import PER_KIND, sort_pile, table
+
+    groups = np.array(list(table(sort_pile(0)).values()))
+    assert groups.max(axis=0).sum() >= 0.9 * 3 * PER_KIND

@@ -388,6 +388,7 @@ def _fill_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--digit", type=int, default=5, choices=range(10), help="default: 5")
     parser.add_argument("--images", type=positive, default=30, help="how many (default: 30)")
     parser.add_argument("--atoms", type=positive, default=20, help="how many (default: 20)")
+    parser.add_argument("--no-kinds", action="store_true", help="do not sort a pile of digits")
     parser.add_argument("--seed", type=count, default=0)
 
 
@@ -442,6 +443,6 @@ COMMANDS = (
     ("report", "make a page with options, remarks, curves and pictures", _fill_report),
     ("export", "write the pattern as SVG, PNG or CSV", _fill_export),
     ("info", "tell what a model file holds, or the versions in use", _fill_info),
-    ("demo", "learn a handwritten digit from transformed images", _fill_demo),
+    ("demo", "learn a handwritten digit, and sort a pile of digits", _fill_demo),
     ("reproduce", "run the paper's experiments, or go on with them", _fill_reproduce),
 )

@@ -11,7 +11,7 @@ from patternfold.cli.progress import Progress
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Learn a digit; write a picture, a model file and its explorer."""
+    """Learn a digit and sort a pile; write pictures, a model file and its explorer."""
     check_output(options.output, options.force, folder=True)
     use_cache()
     from patternfold.cli.demo import demonstrate
@@ -26,6 +26,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             options.seed,
             console.say,
             progress,
+            not options.no_kinds,
         )
     console.result(values, text)
     return 0
