@@ -224,5 +224,5 @@ def test_step_of_the_joint_correction_is_downhill(joint):
         phi = pf.manifold.render(atom, lam, pf.RotationTranslation(), (20, 20))
         expected.append(-2 * (signed.weights[:, None] * residuals * phi).sum())
     np.testing.assert_allclose(gradient, expected, rtol=0.15)
-    slope = SmoothError(problem, state, alpha, beta, LEARNING)._equations[0][1]
+    slope = SmoothError(problem, state, alpha, beta, LEARNING).equations[0][1]
     np.testing.assert_allclose(-2 * slope[5::6], expected, rtol=1e-4)  # float32
