@@ -1,5 +1,8 @@
 """One effort, one answer: through every door an image has the same λ."""
 
+from dataclasses import replace
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import SHAPE, small_jpats, small_model
@@ -9,6 +12,8 @@ from patternfold import AlignedViews, Effort, datasets
 from patternfold.cli import main
 from patternfold.learning.effort import EFFORTS, as_effort
 from patternfold.learning.lighting import PLAIN
+from patternfold.learning.project.search import _misfit
+from patternfold.model.grid import Grid
 
 FAMILY = "similarity"
 QUICK = Effort(max_iter=3)
@@ -75,6 +80,41 @@ def test_classes_have_the_same_answer_through_every_door():
     np.testing.assert_allclose(
         features[:, n_pixels : 2 * n_pixels], view.reshape(len(images), -1), atol=1e-5
     )
+
+
+def test_what_counts_as_a_misfit(rng):
+    """Blots and thin lines do, noise does not, whatever of it there is."""
+    n, grid = 2000, Grid(40, 50)
+    noise = rng.normal(size=(4, n)).astype(np.float32)
+    blot = np.zeros(grid.shape, np.float32)
+    blot[10:20, 10:20] = 1
+    lines = np.zeros(grid.shape, np.float32)
+    lines[10, 5:40], lines[11, 5:40] = 1, -1  # neighbours across differ in sign
+    residuals = jnp.concatenate([noise, blot.reshape(1, n), lines.reshape(1, n)])
+    energies = (residuals**2).sum(axis=1)
+    found = np.asarray(_misfit(residuals, energies, jnp.full(6, n, np.float32), grid))
+    # Of the noise's energy: 0.53/√n from its sizes, 0.71/√n from neighbours, four deviations.
+    assert (np.abs(found[:4]) < 4 * 0.71 / np.sqrt(n)).all()
+    assert (found[4:] > 0.8).all()
+
+
+def test_an_unfinished_search_goes_on(pats):
+    """One step at a time, as long as there is structure left; what was found beside λ stays."""
+    model, images, _ = pats
+    one_step = Effort(max_iter=1, coarse_steps=1, middle_steps=1)
+    stopped = model.project(images, one_step)
+    # Everything is structure here, and nothing is searched again.
+    more = replace(one_step, again=one_step, misfit=np.inf, unfinished=-np.inf)
+    went_on = model.project(images, more)
+    unfinished = stopped.status == "max-iter"
+    assert unfinished.sum() > 3
+    assert (went_on.distances[unfinished] < stopped.distances[unfinished]).all()
+    np.testing.assert_array_equal(went_on.distances[~unfinished], stopped.distances[~unfinished])
+    np.testing.assert_array_equal(went_on.second, stopped.second)
+    np.testing.assert_array_equal(went_on.modes[:, 0], went_on.parameters)
+    # Nothing goes on where noise is all that is left.
+    done = model.project(images, replace(more, unfinished=np.inf))
+    np.testing.assert_array_equal(done.parameters, stopped.parameters)
 
 
 @pytest.mark.slow

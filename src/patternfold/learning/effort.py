@@ -49,6 +49,9 @@ class Effort:
     misfit : float
         Share of an image's energy that a residual with structure may have and still be a match;
         an image above it has many local optima, and is searched again.
+    unfinished : float
+        Such a share above which a search that took all of its steps goes on from where it is:
+        residuals with structure make steps short, noise does not.
     again : Effort, optional
         How such images are searched again.
     """
@@ -67,6 +70,7 @@ class Effort:
     max_iter: int = 4
     newton_after: int = 4
     misfit: float = 0.03
+    unfinished: float = 0.005
     again: Effort | None = None
 
     def for_all_poses(self) -> Effort:
@@ -94,7 +98,7 @@ class Effort:
 _AGAIN = Effort(
     coarse_side=16,
     spacing=0.1,
-    n_candidates=64,
+    n_candidates=128,
     n_rivals=16,
     rival_ratio=2.5,
     n_finalists=6,

@@ -15,7 +15,7 @@ from patternfold.learning.effort import Effort
 from patternfold.learning.observations import Observations
 from patternfold.learning.project.bank import make_bank
 from patternfold.learning.project.line_search import line_search
-from patternfold.learning.project.search import EMPTY, Found, Scope, search
+from patternfold.learning.project.search import EMPTY, UNFINISHED, Found, Scope, search
 from patternfold.learning.terms import Terms, stacked
 from patternfold.model.atoms import Atoms, stack_atoms
 from patternfold.model.pattern import Pattern
@@ -34,6 +34,11 @@ candidates together keep the device busy."""
 
 ROOM_FOR_FINALISTS = 2
 """Finalists that code has room for at least: a quick search and a normal one are the same code."""
+
+MORE_ROUNDS = 6
+"""Most times that a search which is not done goes on. Where residuals have so little structure that
+no second search is called for, steps bring nearly as much as if they had none; where they have
+more, this is one way down among many optima, and the second search has others."""
 
 LAST_STEPS = 4
 """Most steps on all pixels of large images, from what was found on cells."""
@@ -103,7 +108,11 @@ def locate(
         parts.append(_locate_once(*where, everywhere, with_bank, describe, steps, own_terms))
     found = Found(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
     if effort.again is not None and everywhere and len(observations):
-        found = _again(observations, patterns, transformation, effort, found, terms)
+        where = (observations, patterns, transformation, effort)
+        found = Found(*(np.array(part) for part in found))
+        for some in places:
+            _go_on(*where, found, terms, some)
+        _again(*where, found, terms)
     return _with_empty(observations, patterns, transformation, found)
 
 
@@ -182,9 +191,8 @@ def _as_compiled(effort: Effort) -> Effort:
     What follows is no part of a search and must not make it compile again; nor must a finalist
     less, for which efforts of one shape have room.
     """
-    return replace(
-        effort, again=None, misfit=0.0, n_finalists=max(effort.n_finalists, ROOM_FOR_FINALISTS)
-    )
+    room = max(effort.n_finalists, ROOM_FOR_FINALISTS)
+    return replace(effort, again=None, misfit=0.0, unfinished=0.0, n_finalists=room)
 
 
 def _again(
@@ -194,9 +202,8 @@ def _again(
     effort: Effort,
     found: Found,
     terms: Sequence[Terms | None],
-) -> Found:
-    """Search at length for the images that a pattern does not fit."""
-    found = Found(*(np.array(part) for part in found))
+) -> None:
+    """Search at length for the images that a pattern does not fit; ``found`` changes in place."""
     for m, pattern in enumerate(patterns):
         misfit = np.flatnonzero(found.misfit[:, m] > effort.misfit)
         if not len(misfit) or not pattern.n_atoms or effort.again is None:
@@ -208,7 +215,39 @@ def _again(
         better = again.square[:, 0] <= found.square[misfit, m]
         for whole, new in zip(found, again, strict=True):
             whole[misfit[better], m] = new[better, 0]
-    return found
+
+
+def _go_on(
+    observations: Observations,
+    patterns: Sequence[Pattern],
+    transformation: AbstractTransformation,
+    effort: Effort,
+    found: Found,
+    terms: Sequence[Terms | None],
+    some: list[int],
+) -> None:
+    """Go on from λ with searches that are not done; ``found`` changes in place.
+
+    The code that began them takes them on, with as many steps in every round.
+    """
+    size, own_terms = len(observations.chunks[0].images), stacked([terms[m] for m in some])
+    own = [patterns[m] for m in some]
+    for _ in range(MORE_ROUNDS):
+        going = found.misfit[:, some] > effort.unfinished
+        going &= found.status[:, some] == UNFINISHED
+        index = np.flatnonzero(going.any(axis=1))
+        if not len(index):
+            return
+        part, start = observations.take(index, size=size), found.lam[index][:, some]
+        new = _locate_once(part, own, transformation, effort, start, False, terms=own_terms)
+        better = going[index] & (new.square <= found.square[index][:, some])
+        row, column = np.nonzero(better)
+        place = (index[row], np.asarray(some)[column])
+        for name in ("lam", "square", "status", "misfit", "gain", "offset"):
+            getattr(found, name)[place] = getattr(new, name)[row, column]
+        # Other poses stay what the search over the box came upon.
+        found.modes[(*place, 0)] = new.lam[row, column]
+        found.mode_squares[(*place, 0)] = new.square[row, column]
 
 
 def _size_again(observations: Observations) -> int | None:

@@ -45,6 +45,9 @@ LARGE_SIDE = 24
 MODES = 6
 """Most poses of an image that are told, the best one among them."""
 
+NORMAL_SQUARE = np.pi / 2
+"""Mean square of a normal variable over the square of its mean size."""
+
 SCORED = {"cpu": 2**24, "gpu": 2**29, "tpu": 2**29}
 """Bytes of template scores that exist at a time."""
 
@@ -320,7 +323,7 @@ def _best(
     fit = distance.fit(images, roots, distance.values(lam, which), which)
     seen = distance.lighting.seen(images, roots)
     energies = distance.lighting.energies(images, roots)
-    misfit = _misfit(fit.residual, energies, grid)
+    misfit = _misfit(fit.residual, energies, counted(chunk)[image], grid)
     modes, mode_squares = _modes(box, ends.lam.reshape(*shape, -1), ends.cost.reshape(shape))
     noise = noise_variance(square, counted(chunk)[image], box.dim, distance.lighting)
     n_modes = count_modes(mode_squares, noise.reshape(two), energies.reshape(two))
@@ -361,16 +364,24 @@ def _status(box: Box, ends: Ends, seen: Bool[Array, " R"], n_modes: Int[Array, "
 
 
 def _misfit(
-    residuals: Float[Array, "R n"], energy: Float[Array, " R"], grid: Grid
+    residuals: Float[Array, "R n"],
+    energy: Float[Array, " R"],
+    n_pixels: Float[Array, " R"],
+    grid: Grid,
 ) -> Float[Array, " R"]:
     """Share of each image's energy that is left over at λ, white noise not counted.
 
-    Products of neighbouring pixels, which noise leaves near 0 on average, stand for the squares.
+    White noise leaves products of neighbouring pixels near 0 on average, and it is spread evenly:
+    the mean size of residuals tells their mean square. What has structure fails in one of the two:
+    blots have neighbours alike, and the thin lines beside a stroke have few pixels.
     """
     w = residuals.reshape(-1, *grid.shape)
     across = (w[:, :, 1:] * w[:, :, :-1]).sum(axis=(1, 2))
     down = (w[:, 1:] * w[:, :-1]).sum(axis=(1, 2))
-    return (across + down) / 2 / jnp.maximum(energy, jnp.finfo(w.dtype).tiny)
+    size = jnp.abs(residuals).sum(axis=1)
+    even = NORMAL_SQUARE * size**2 / jnp.maximum(n_pixels, 1)
+    uneven = (residuals**2).sum(axis=1) - even
+    return jnp.maximum((across + down) / 2, uneven) / jnp.maximum(energy, jnp.finfo(w.dtype).tiny)
 
 
 def _pixels(distance: Distance, images: Array, roots: Array | None) -> Pixels:
