@@ -182,7 +182,7 @@ def _finalists(
     stride = 2 if min(grid.shape) >= LARGE_SIDE else 1
     if stride > 1 and effort.middle_steps:
         rivals = _middle(chunk, _joined(rivals, known_start), distance, effort, grid, stride)
-        place = jnp.arange(rivals[1].shape[2])[None, None]
+        place = jnp.arange(rivals[1].shape[2], dtype=jnp.int32)[None, None]
         rivals = rivals[0], rivals[1] & (place < scope.finalists)
     return _joined(rivals, known_start)
 
