@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -96,12 +96,15 @@ def _splat(
     inside = (column >= 0) & (column < side - 1) & (row >= 0) & (row < side - 1)
     left, top = jnp.floor(column), jnp.floor(row)
     right_share, low_share = column - left, row - top
-    first = jnp.where(inside, top * side + left, 0).astype(jnp.int32)
+    cell_of = jnp.where(inside, top * side + left, 0).astype(jnp.int32).reshape(-1)
     values = jnp.stack([weighted, weights, jnp.abs(weights)], axis=-1)
     values = jnp.where(inside[..., None], values, 0).reshape(-1, 3)
-    sums = jnp.zeros((side * side, 3), x.dtype)
-    for i, share_y in ((0, 1 - low_share), (1, low_share)):
-        for j, share_x in ((0, 1 - right_share), (1, right_share)):
-            share = (share_y * share_x).reshape(-1, 1)
-            sums = sums.at[first.reshape(-1) + i * side + j].add(share * values)
+    right, low = right_share.reshape(-1, 1), low_share.reshape(-1, 1)
+    shares = ((1 - low) * (1 - right), (1 - low) * right, low * (1 - right), low * right)
+    # What each of a cell's corners gets is added up by cell: one place for a pixel, not four.
+    parts = jnp.concatenate([share * values for share in shares], axis=1)
+    cells = jnp.zeros((side * side, 12), x.dtype).at[cell_of].add(parts)
+    corners = zip(jnp.split(cells, 4, axis=1), (0, 1, side, side + 1), strict=True)
+    # No pixel lies in the last column and row of cells: nothing comes around the end.
+    sums = reduce(jnp.add, [jnp.roll(part, places, axis=0) for part, places in corners])
     return sums[:, 0], sums[:, 1], sums[:, 2]
