@@ -9,9 +9,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "src"))
+sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 # Examples are compiled once; later builds only run them.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE / "_build" / "compiled"))
+
+from related import add_related  # noqa: E402
 
 from patternfold import __version__, dictionaries, mothers, transformations  # noqa: E402
 from patternfold.cli.parser import build  # noqa: E402
@@ -51,6 +53,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_",),
     "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "generated/examples",
+    "doc_module": ("patternfold",),
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -121,3 +125,4 @@ def setup(app):
     app.connect("builder-inited", write_command_help)
     app.connect("builder-inited", write_tutorial)
     app.connect("source-read", list_further_pages)
+    app.connect("autodoc-process-docstring", add_related, priority=400)  # numpydoc's is 500

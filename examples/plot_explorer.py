@@ -24,5 +24,6 @@ model = PATS(n_atoms=8, transformation="similarity", random_state=0).fit(images)
 # %%
 # In a notebook the page appears in a frame, as below; ``page.save("page.html")`` writes it.
 
+# sphinx_gallery_thumbnail_path = 'images/explorer.png'
 page = explorer(model, images, title="A handwritten three")
 page
