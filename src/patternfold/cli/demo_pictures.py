@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from patternfold import PATS, PatternMixture, align, manifold, project, warp
+from patternfold import PATS, PatternMixture, align, project, warp
+from patternfold.model import manifold
 from patternfold.show.plotting import AlignmentDisplay, ErrorPathDisplay, PatternDisplay
 from patternfold.show.plotting.alignment import mosaic
 from patternfold.show.plotting.canvas import show_image
