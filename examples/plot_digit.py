@@ -35,6 +35,7 @@ PatternDisplay.from_estimator(model, atoms=True)
 # Every image has been found on the pattern's manifold, so all can be brought into its frame. The
 # mean becomes sharp and the spread dark.
 
+# sphinx_gallery_thumbnail_number = 3
 AlignmentDisplay.from_estimator(model, images)
 
 # %%

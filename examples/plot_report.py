@@ -25,5 +25,6 @@ model = PATS(n_atoms=8, transformation="similarity", random_state=0).fit(images)
 # %%
 # In a notebook the page appears in a frame, as below.
 
+# sphinx_gallery_thumbnail_path = 'images/report.png'
 page = report(model, X=images, names=[f"five {i}" for i in range(15)] + ["three"])
 page
