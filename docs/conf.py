@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
+    "parallel": 2,  # examples in processes of their own, which share compiled code
     "capture_repr": ("_repr_html_",),
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "generated/examples",
