@@ -7,7 +7,7 @@ order of the chunks. Neither depends on how many devices there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -28,6 +28,10 @@ from patternfold.numerics.precision import precision
 CHUNK_BYTES = {"cpu": 2**19, "gpu": 2**26, "tpu": 2**26}
 """Size of a chunk's images: on a CPU, enough to keep its cores busy between two calls, and small,
 so that few and many images share compiled code; on an accelerator, enough to fill it."""
+
+PASSING_BYTES = CHUNK_BYTES | {"cpu": 2**21}
+"""The same for images that are looked at once, not learned from: larger chunks run faster, and
+compiling for one more size is all that they cost."""
 
 MOST_BYTES = 2**25
 """Size that a chunk of a few large images may have."""
@@ -105,12 +109,15 @@ class Observations:
         lighting: Lighting = PLAIN,
     ) -> Observations:
         """Put the images of a user on the devices: NaN and masked pixels count nothing."""
+        itemsize = images.dtype.itemsize if images.dtype.kind == "f" else 4
+        per_image, platform = grid.n_pixels * itemsize, jax.default_backend()
+        size = chunk_size(len(images), per_image, platform, PASSING_BYTES)
         if sample_mask is None:
-            observations = cls.put(images, grid, lighting=lighting)
+            observations = cls.put(images, grid, size=size, lighting=lighting)
             if observations.finite:
                 return observations
         images, counted = without_missing(name, images, sample_mask)
-        return cls.put(images, grid, pixel_weights=counted, lighting=lighting)
+        return cls.put(images, grid, pixel_weights=counted, size=size, lighting=lighting)
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -266,12 +273,17 @@ class Observations:
         return all([bool(flag) for flag in [_finite(chunk) for chunk in self.chunks]])
 
 
-def chunk_size(n_images: int, bytes_per_image: int, platform: str) -> int:
+def chunk_size(
+    n_images: int,
+    bytes_per_image: int,
+    platform: str,
+    chunk_bytes: Mapping[str, int] = CHUNK_BYTES,
+) -> int:
     """Images per chunk: a power of two, or what a single chunk needs.
 
     Few images are filled up to 8, 16 or 32: computing on them takes less time than compiling.
     """
-    most = CHUNK_BYTES.get(platform, CHUNK_BYTES["cpu"]) // max(1, bytes_per_image)
+    most = chunk_bytes.get(platform, chunk_bytes["cpu"]) // max(1, bytes_per_image)
     # A few images at least, unless these alone are large: dozens of arrays of their size exist.
     most = max(most, min(8, MOST_BYTES // max(1, bytes_per_image)), 1)
     most = 2 ** (most.bit_length() - 1)
