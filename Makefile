@@ -52,7 +52,7 @@ TORTURE := \
   "fuzz/checkpoints.py --cases 10000000 --minutes 0.3 --processes $(CORES) --seed $(SEED)" \
   "fuzz/hostile_folder.py --good 2000" \
   "fuzz/faults.py --cases 2 --minutes 4 --jobs $(CORES) --seed $(SEED)" \
-  "fuzz/interrupts.py --cases 5 --minutes 1 --seed $(SEED)" \
+  "fuzz/interrupts.py --cases 5 --minutes 1 --jobs $(CORES) --seed $(SEED)" \
   "fuzz/oddities.py --only threads repeats"
 
 torture: $(VENV)/.stamp-test  ## ten minutes of damaged files, faults, interrupts and odd settings (SEED=0)

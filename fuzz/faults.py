@@ -60,19 +60,23 @@ for k in range(int(sys.argv[3])):
 class Stage:
     """Pictures, a model, and what whole runs of all commands take."""
 
-    def __init__(self, place: Path, names: list[str]):
+    def __init__(self, place: Path, names: list[str], jobs: int = 1):
         self.place, self.source, self.model = place, place / "x.npz", place / "model.ptm"
         X, y = pictures(np.random.default_rng(0), 4)
         np.savez(self.source, X=X.astype(np.float32), y=y)
         learned = tasks(place / "first", self.source, self.model)["learn"]
         self._require(run(learned))
         shutil.copy(learned.outputs[0], self.model)
-        self.names, self.seconds = names, dict[str, float]()
-        for name in names:
-            whole = [run(self.tasks(f"whole{k}")[name]) for k in range(2)]  # the first one compiles
-            for ended in whole:
-                self._require(ended)
-            self.seconds[name] = whole[1].seconds
+        self.names = names
+        with ThreadPoolExecutor(jobs) as pool:
+            self.seconds = dict(zip(names, pool.map(self._whole, names), strict=True))
+
+    def _whole(self, name: str) -> float:
+        """Run a command to its end, twice as the first one compiles; return how long it takes."""
+        for k in range(2):
+            ended = run(self.tasks(f"whole{k}")[name])
+            self._require(ended)
+        return ended.seconds
 
     def tasks(self, where: str) -> dict[str, Task]:
         """All commands, writing to a folder of that name."""
@@ -267,7 +271,7 @@ def main() -> int:
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         known = list(tasks(Path(place, "names"), Path(place), Path(place)))
-        stage = Stage(Path(place), options.commands or known)
+        stage = Stage(Path(place), options.commands or known, options.jobs)
         cases = [
             (kind, name, case)
             for case in range(options.cases)

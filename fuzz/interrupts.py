@@ -4,7 +4,7 @@ An interrupted fit either raises KeyboardInterrupt and leaves the estimator as i
 usable model whose ``stop_reason_`` is "interrupted". An interrupted command ends with an exit code
 other than 0. Anything else is a finding, and the script then ends with exit code 1.
 
-    python fuzz/interrupts.py --cases 60 --seed 0
+    python fuzz/interrupts.py --cases 60 --seed 0 --jobs 8
 """
 
 from __future__ import annotations
@@ -22,15 +22,40 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 LATE = 0.2
 """A result that is told so few seconds after the interrupt was there before it."""
 
+SHARE = 12
+"""Interrupts of one process, or of one row of commands: shares run side by side."""
+
 Finding = str | None
+Outcome = tuple[Counter[str], list[str]]
+"""How often what happened, and findings."""
+
+
+class Share(NamedTuple):
+    """Some interrupts of an estimator or a command."""
+
+    name: str
+    number: int
+    cases: int
+    seed: int
+
+    def rng(self) -> np.random.Generator:
+        """Of the moments."""
+        return np.random.default_rng([self.seed, self.number])
+
+
+def shares(name: str, cases: int, seed: int) -> list[Share]:
+    """All interrupts of one name."""
+    begins = range(0, cases, SHARE)
+    return [Share(name, k, min(SHARE, cases - b), seed) for k, b in enumerate(begins)]
 
 
 def pictures(rng: np.random.Generator, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -97,17 +122,17 @@ def _still_unfitted(model: Any) -> Finding:
     return f"interrupted before there was a model, but {left} are set" if left else None
 
 
-def fits(name: str, cases: int, seed: int) -> int:
+def fits(share: Share) -> int:
     """Interrupt one estimator's fit many times in this process; print a line of JSON for each."""
     warnings.simplefilter("ignore")
-    rng = np.random.default_rng(seed)
+    rng = share.rng()
     X, y = pictures(np.random.default_rng(0))
-    make = estimators()[name]
+    make = estimators()[share.name]
     make().fit(X, y)  # compiles
     started = time.perf_counter()
     make().fit(X, y)
     duration = time.perf_counter() - started
-    for case in range(cases):
+    for case in range(share.cases):
         delay = float(rng.uniform(0, duration))
         outcome, finding = interrupt_fit(make, X, y, delay)
         line = {"case": case, "delay": delay, "outcome": outcome, "finding": finding}
@@ -115,14 +140,15 @@ def fits(name: str, cases: int, seed: int) -> int:
     return 0
 
 
-def fuzz_estimator(name: str, cases: int, seed: int) -> tuple[Counter[str], list[str]]:
+def fuzz_estimator(share: Share) -> Outcome:
     """Interrupt an estimator in a process of its own, whose end is judged too."""
-    command = [sys.executable, __file__, "--fits", name, "--cases", str(cases), "--seed", str(seed)]
+    command = [sys.executable, __file__, "--fits", *(str(word) for word in share)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
-    found = [f"{name} case {e['case']}: {e['finding']}" for e in lines if e["finding"]]
-    if process.returncode or len(lines) < cases:
-        found.append(f"{name}: ended with {process.returncode}: {process.stderr[-2000:]}")
+    where = f"{share.name} share {share.number}"
+    found = [f"{where} case {e['case']}: {e['finding']}" for e in lines if e["finding"]]
+    if process.returncode or len(lines) < share.cases:
+        found.append(f"{where}: ended with {process.returncode}: {process.stderr[-2000:]}")
     return Counter(e["outcome"] for e in lines), found
 
 
@@ -171,9 +197,9 @@ def _note_lines(stream: Any, times: list[float]) -> None:
         times.append(time.perf_counter())
 
 
-def fuzz_command(name: str, cases: int, seed: int) -> tuple[Counter[str], list[str]]:
+def fuzz_command(share: Share) -> Outcome:
     """Interrupt a command, each time in a new process."""
-    rng, outcomes, found = np.random.default_rng(seed), Counter[str](), []
+    name, rng, outcomes, found = share.name, share.rng(), Counter[str](), []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         X, y = pictures(np.random.default_rng(0))
@@ -182,13 +208,16 @@ def fuzz_command(name: str, cases: int, seed: int) -> tuple[Counter[str], list[s
             code, duration, words = run_command(arguments_of(name, folder, first), None)
             if code:
                 return outcomes, [f"{name}: fails by itself: {words[-2000:]}"]
-        for case in range(cases):
+        for case in range(share.cases):
             delay = float(rng.uniform(0.3, duration))
             code, since, words = run_command(arguments_of(name, folder, case), delay)
             outcome = _judged(code, since)
             outcomes[outcome] += 1
             if outcome in ("swallowed", "crashed"):
-                found.append(f"{name} case {case}, {delay:.2f} s: exit {code}: {words[-2000:]}")
+                found.append(
+                    f"{name} share {share.number} case {case}, {delay:.2f} s: exit {code}: "
+                    f"{words[-2000:]}"
+                )
     return outcomes, found
 
 
@@ -198,36 +227,54 @@ def _judged(code: int, since: float) -> str:
     return "raised" if code in (1, 130, -signal.SIGINT) else "crashed"
 
 
+def fuzz_all(names: list[str], options: argparse.Namespace) -> dict[str, Outcome]:
+    """Run the shares of all names, some at a time; return what came of each name."""
+    begun = time.perf_counter()
+    results: dict[str, Outcome] = {name: (Counter(), []) for name in names}
+
+    def one(share: Share) -> None:
+        if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
+            return
+        fuzz = fuzz_command if share.name in COMMANDS else fuzz_estimator
+        outcomes, found = fuzz(share)
+        results[share.name][0].update(outcomes)
+        results[share.name][1].extend(found)
+
+    rows = [shares(name, options.cases, options.seed) for name in names]
+    # Some of all names first, should the time not suffice.
+    work = sorted((share for row in rows for share in row), key=lambda share: share.number)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, work))
+    return results
+
+
 def main() -> int:
     """Fuzz all estimators and commands, or those named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--cases", type=int, default=60, help="interrupts of each")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default: 1)")
     parser.add_argument("--minutes", type=float, help="begin nothing after so many")
     parser.add_argument("--only", nargs="*", help="names of estimators and commands")
-    parser.add_argument("--fits", help=argparse.SUPPRESS)
+    parser.add_argument("--fits", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    # Jobs of a shell in the background are deaf to it, and so would be what they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if options.fits:
-        return fits(options.fits, options.cases, options.seed)
-    everything: list[str] = []
-    begun = time.perf_counter()
-    for name in options.only or [*estimators(), *COMMANDS]:
-        if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
-            break
-        fuzz = fuzz_command if name in COMMANDS else fuzz_estimator
-        outcomes, found = fuzz(name, options.cases, options.seed)
+        return fits(Share(options.fits[0], *(int(word) for word in options.fits[1:])))
+    results = fuzz_all(options.only or [*estimators(), *COMMANDS], options)
+    for name, (outcomes, found) in results.items():
         told = ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items()))
-        print(
-            f"{name}: {told or 'nothing ran'}; {len(found)} findings", *found, sep="\n", flush=True
-        )
+        for text in found:
+            print(text)
         print(
             f"| `fuzz/interrupts.py --only {name}`, seed {options.seed} | "
-            f"{sum(outcomes.values())} interrupts: {told} | {len(found)} |",
-            flush=True,
+            f"{outcomes.total()} interrupts: {told or 'nothing ran'} | {len(found)} |"
         )
-        everything += found
-    print(f"findings: {len(everything)}")
-    return 1 if everything else 0
+    findings = sum(len(found) for _, found in results.values())
+    tried = sum(outcomes.total() for outcomes, _ in results.values())
+    print(f"interrupts: {tried}, findings: {findings}", flush=True)
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

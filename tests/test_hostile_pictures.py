@@ -93,6 +93,32 @@ def test_pixels_that_are_not_in_the_file(ending, tmp_path):
         refused(path, "a side beyond 65536 pixels")
 
 
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "JPEG"])
+def test_more_pixels_than_any_packing_holds(kind, tmp_path):
+    """A header of 80 million pixels before a few hundred bytes: seconds to fill up with nothing."""
+    path = tmp_path / f"x.{kind.lower()}"
+    Image.fromarray(np.zeros((9, 7), np.uint8)).save(path, kind)
+    content = path.read_bytes()
+    if kind == "PNG":
+        head = content[12:16] + struct.pack(">II", 9000, 9000) + content[24:29]
+        content = content[:12] + head + struct.pack(">I", zlib.crc32(head)) + content[33:]
+    elif kind == "GIF":
+        content = content.replace(struct.pack("<HH", 7, 9), struct.pack("<HH", 9000, 9000))
+    else:
+        content = content.replace(struct.pack(">HH", 9, 7), struct.pack(">HH", 9000, 9000))
+    path.write_bytes(content)
+    refused(path, "9000 × 9000 pixels, but the file ends earlier")
+
+
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "JPEG"])
+def test_packings_hold_no_more_pixels_than_assumed(kind, tmp_path):
+    """Nothing packs better than a blank picture: all of it is read."""
+    path = tmp_path / f"x.{kind.lower()}"
+    Image.new("1" if kind == "PNG" else "L", (3000, 3000)).save(path, kind, optimize=True)
+    assert 9e6 / path.stat().st_size > 200
+    assert read_images(path, Preparation(size=(8, 8))).images.shape == (1, 8, 8)
+
+
 def test_large_files_may_have_as_many_pixels_as_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr("patternfold.files.raw.LARGEST", 100)
     monkeypatch.setattr("patternfold.files.raw.LARGEST_ARRAY", 100)

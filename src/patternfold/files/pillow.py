@@ -23,6 +23,13 @@ _UNPACKED = {("TIFF", "raw"), ("BMP", 0), ("PPM", None)}
 
 _MOST_PER_BYTE = 8  # pixels, of one bit each
 
+_MOST_PACKED = {"PNG": 8 * 1032, "GIF": 2731, "JPEG": 512}
+"""Most pixels a byte, of formats with one packing: bits packed to 1/1032 by deflate, 4096 pixels in
+12 bits by LZW, 64 pixels in one bit. Beyond, pillow would fill up what the file does not have."""
+
+_SMALL = 2**22
+"""Pixels that may be missing: cut files are told by what decodes them."""
+
 _ORIENTATION = 0x0112
 
 
@@ -72,8 +79,12 @@ def _count_page(image: Any, path: Path) -> int:
     """Pixels of a page; refused if its header can't be true."""
     width, height = image.size
     require_sides(width, height)
-    packed = (image.format, image.info.get("compression")) not in _UNPACKED
-    if not packed and width * height > _MOST_PER_BYTE * path.stat().st_size:
+    size = path.stat().st_size
+    most = _MOST_PACKED.get(image.format)
+    room = width * height if most is None else max(_SMALL, most * size)
+    if (image.format, image.info.get("compression")) in _UNPACKED:
+        room = _MOST_PER_BYTE * size
+    if width * height > room:
         raise ValueError(f"its header says {width} × {height} pixels, but the file ends earlier")
     return width * height
 

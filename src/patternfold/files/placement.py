@@ -69,12 +69,15 @@ def resample(
     mask : bool array of shape (H, W)
         True where the image is made of pixels that count.
     """
-    weights = counts.astype(np.float32)
-    values = np.where(counts, pixels, 0).astype(np.float32)
-    height, width = (_extent(n, placement.scale) for n in pixels.shape)
-    if placement.scale != 1:
-        values = _magnify(values, placement.scale, (height, width))
-        weights = _magnify(weights, placement.scale, (height, width))
+    # Large pictures are copied as rarely as may be.
+    whole = counts.all()
+    values = (pixels if whole else np.where(counts, pixels, 0)).astype(np.float32, copy=False)
+    height, width = shape = _extents(pixels.shape, placement.scale)
+    if whole:
+        weights = _share_covered(pixels.shape, placement.scale, shape)
+    else:
+        weights = _magnify(counts.astype(np.float32), placement.scale, shape)
+    values = _magnify(values, placement.scale, shape)
     covered = weights >= COVERED
     means = np.divide(values, weights, out=np.zeros_like(values), where=weights > 0.01)
     image, mask = np.zeros(canvas, np.float32), np.zeros(canvas, bool)
@@ -91,15 +94,35 @@ def _overlap(begin: int, extent: int, room: int) -> tuple[slice, slice]:
     return slice(first, last), slice(first - begin, last - begin)
 
 
+def _extents(shape: tuple[int, ...], scale: float) -> tuple[int, int]:
+    return _extent(shape[0], scale), _extent(shape[1], scale)
+
+
+def _share_covered(old: tuple[int, ...], scale: float, shape: tuple[int, int]) -> np.ndarray:
+    """Magnify a picture of ones, which is the product of its sides."""
+    down, across = (
+        _resize(np.ones((1, n), np.float32), (1, new), (1.0, new / scale))[0]
+        for n, new in zip(old, shape, strict=True)
+    )
+    return down[:, None] * across
+
+
 def _magnify(pixels: np.ndarray, scale: float, shape: tuple[int, int]) -> np.ndarray:
     """Resample by a scale that is exact on both axes; beyond the picture there is nothing."""
+    if scale == 1:
+        return pixels
+    return _resize(pixels, shape, (shape[0] / scale, shape[1] / scale))
+
+
+def _resize(pixels: np.ndarray, shape: tuple[int, int], extent: tuple[float, float]) -> np.ndarray:
+    """Resample so many rows and columns, which may be more than there are."""
     from PIL import Image
 
-    height, width = (n / scale for n in shape)
+    height, width = extent
     # A side of less than half a pixel of the canvas gets one all the same, and no padding.
-    ends = zip((height, width), pixels.shape, strict=True)
+    ends = zip(extent, pixels.shape, strict=True)
     missing = [max(0, math.ceil(n) - old) if n < 2 * old + 1 else 0 for n, old in ends]
-    padded = np.pad(pixels, [(0, m) for m in missing])
+    padded = np.pad(pixels, [(0, m) for m in missing]) if any(missing) else pixels
     picture = Image.fromarray(np.ascontiguousarray(padded))
     box = (0.0, 0.0, min(width, padded.shape[1]), min(height, padded.shape[0]))
     return np.asarray(picture.resize((shape[1], shape[0]), Image.Resampling.BILINEAR, box))

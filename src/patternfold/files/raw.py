@@ -93,7 +93,9 @@ def grey(values: np.ndarray) -> Grey:
         traits = traits - {"transparent"} | {"cut out"}
     else:
         counts[:] = True
-    return _without_gaps(pixels, counts, traits)
+    if values.dtype.kind == "f" or values.dtype.itemsize > 2:
+        return _without_gaps(pixels, counts, traits)
+    return Grey(pixels, None if counts.all() else counts, frozenset(traits))
 
 
 def _without_gaps(pixels: np.ndarray, counts: np.ndarray, traits: set[str]) -> Grey:
