@@ -11,11 +11,17 @@ import patternfold as pf
 from patternfold import datasets
 from patternfold.learning.acceptance import by_class, must_fall, must_not_rise, no_worse
 from patternfold.learning.effort import LEARNING, Effort
-from patternfold.learning.joint import JointProblem, cross_project, frozen_squares
+from patternfold.learning.joint import (
+    JointProblem,
+    cross_project,
+    first_projection,
+    frozen_squares,
+)
 from patternfold.learning.jpats import JointSettings, iterations, signed_problem
 from patternfold.learning.observations import Observations
 from patternfold.learning.problem import Problem, Settings
-from patternfold.learning.refit.tuning import SmoothError, tune
+from patternfold.learning.refit import tuning
+from patternfold.learning.refit.tuning import SmoothError, held_out, steps_that_serve, tune
 from patternfold.learning.schedules import (
     AlphaInUnits,
     BetaSchedule,
@@ -78,6 +84,17 @@ def test_cross_projections_forget_a_wrong_start(joint):
     assert near.squares.mean() > 1.1 * state.squares.mean()
     # The search has a few candidates only: most images end where they did without the start.
     assert found.squares.mean() < 1.02 * state.squares.mean()
+
+
+def test_first_projection_knows_own_poses_and_goes_on(joint):
+    """No image ends farther from its own manifold than at the λ that learning it alone gave."""
+    problem, state = joint
+    at_the_end = cross_project(problem, state.patterns, TO_THE_END, state.lam)
+    own = [at_the_end.lam[problem.own(m), m] for m in range(2)]
+    found = first_projection(problem, state.patterns, LEARNING, own)
+    known, squares = (s.own_squares(problem.labels) for s in (at_the_end, found))
+    assert (squares <= known * (1 + 1e-4)).all()  # float32
+    assert found.squares.sum() <= state.squares.sum() * (1 + 1e-4)
 
 
 def test_alpha_schedules():
@@ -185,8 +202,10 @@ def test_acceptance_by_hand(joint):
     assert no_worse(problem, closer, best) is None
 
 
-def test_joint_correction_lowers_the_smooth_error(joint):
+def test_joint_correction_lowers_the_smooth_error(joint, monkeypatch):
     problem, state = joint
+    # As many steps as are allowed: how many serve other images is tested below.
+    monkeypatch.setattr(tuning, "steps_that_serve", lambda start, held, most: most)
     alpha, beta = 10.0, 2 / np.abs(state.margins(problem.labels).f).mean()
     states = [state, *tune(problem, state, ConstantAlpha(alpha), LEARNING, 6)]
     errors = [SmoothError(problem, s, alpha, beta, LEARNING).cost for s in states]
@@ -195,6 +214,31 @@ def test_joint_correction_lowers_the_smooth_error(joint):
     assert errors[-1] < 0.95 * errors[0]
     wrong = [s.errors(problem)[0] for s in states]
     assert wrong == sorted(wrong, reverse=True)
+
+
+def test_images_held_out_do_not_depend_on_the_order(joint, rng):
+    problem, state = joint
+    held = held_out(problem, state)
+    assert [held[:12].sum(), held[12:].sum()] == [4, 4]
+    order = rng.permutation(24)
+    moved = replace(problem, all=problem.all.part(order), labels=problem.labels[order])
+    turned = replace(state, lam=state.lam[order], squares=state.squares[order])
+    np.testing.assert_array_equal(held_out(moved, turned), held[order])
+
+
+def test_correction_goes_on_while_it_serves_images_held_out(joint, rng):
+    """Classes that differ are told apart better; labels drawn at random cannot be learned."""
+    problem, state = joint
+
+    def steps(labels: np.ndarray) -> int:
+        mixed = replace(problem, labels=labels)
+        beta = 2 / np.abs(state.margins(labels).f).mean()
+        start = SmoothError(mixed, state, 10.0, beta, LEARNING)
+        return steps_that_serve(start, held_out(mixed, state), 6)
+
+    assert steps(problem.labels) >= 1
+    # By chance a step may serve; six, which lower J of the images that are seen, do not.
+    assert max(steps(rng.permutation(problem.labels)) for _ in range(3)) <= 1
 
 
 def test_step_of_the_joint_correction_is_downhill(joint):

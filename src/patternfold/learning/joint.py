@@ -23,6 +23,12 @@ from patternfold.model.pattern import Pattern
 FOLLOWING_STEPS = 2
 """Steps of λ when patterns have moved a little."""
 
+MORE_ROUNDS = 6
+"""Most times that λ is improved further after a first search of all manifolds."""
+
+SETTLED = 0.01
+"""Share of the squared distances by which a round must lower them for another to be worth it."""
+
 WITHIN_REACH = 2.0
 """A manifold matters for an image if its d² is at most so many times that of the nearest one, or if
 it is the image's own; the others follow later."""
@@ -200,6 +206,26 @@ def cross_project(
         terms=problem.terms,
     )
     return JointState(patterns, found.lam, found.square.astype(np.float64), problem.owners)
+
+
+def first_projection(
+    problem: JointProblem, patterns: tuple[Pattern, ...], effort: Effort, own: Sequence[np.ndarray]
+) -> JointState:
+    """Project every image on every manifold, with λ of each pattern's own images known.
+
+    The search goes on from where it ended until little is gained: with many parameters a few steps
+    leave images of other classes far from where a manifold comes near to them. The same compiled
+    code serves all rounds.
+    """
+    lam = np.full((len(problem.labels), len(patterns), own[0].shape[1]), np.nan)
+    for m, rows in enumerate(own):
+        lam[problem.own(m), m] = rows
+    state = cross_project(problem, patterns, effort, lam, everywhere=True)
+    for _ in range(MORE_ROUNDS):
+        before, state = state, cross_project(problem, patterns, effort, state.lam)
+        if state.squares.sum() > (1 - SETTLED) * before.squares.sum():
+            break
+    return state
 
 
 def follow(

@@ -15,6 +15,7 @@ from patternfold.learning.joint import (
     JointState,
     Margins,
     cross_project,
+    first_projection,
     frozen_squares,
 )
 from patternfold.learning.journal import recorded
@@ -191,8 +192,9 @@ def first_state(
     if max(counts) > 0:
         first, reason = first_patterns(problem, settings, counts, reference, callback)
         patterns = tuple(state.pattern for state in first)
-        problem = problem.with_terms(patterns, [state.lam for state in first])
-        found = cross_project(problem, patterns, effort)
+        own = [state.lam for state in first]
+        problem = problem.with_terms(patterns, own)
+        found = first_projection(problem, patterns, effort, own)
         if reason not in STOPPED:
             problem, found = settled(problem, settings.alone, found)
         return problem, found, found.margins(problem.labels), reason
