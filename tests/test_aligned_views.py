@@ -14,6 +14,8 @@ import patternfold as pf
 from patternfold import datasets
 from patternfold.estimators.gradients import oriented_gradients
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 FAMILY = "rotation-translation"
 # Few kernels to compile: the checks come with many shapes.
 LEARNER = pf.PATS(

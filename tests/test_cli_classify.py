@@ -15,6 +15,8 @@ from patternfold.cli import main
 from patternfold.persistence import save
 from patternfold.show.png import to_grey
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 QUICK = ["--atoms", "2", "--transformation", "similarity"]
 
 

@@ -10,6 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import patternfold as pf
 from patternfold import datasets
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 FAMILY = "rotation-translation"
 
 
@@ -110,8 +112,8 @@ def test_published_algorithm(classes):
 
 
 def test_weights(quick, classes):
-    X, y = classes
-    weights = np.ones(48)
+    X, y = (part[:32] for part in classes)
+    weights = np.ones(32)
     weights[::16] = 0
     left_out = clone(quick).fit(X[weights > 0], y[weights > 0])
     ignored = clone(quick).fit(X, y, sample_weight=weights)
@@ -180,7 +182,7 @@ def test_save_and_load(fitted, classes, tmp_path):
 
 
 def test_progress_and_interruption(quick, classes):
-    X, y = classes
+    X, y = (part[:32] for part in classes)
     seen = []
     model = clone(quick).set_params(callback=seen.append, n_tuning=2).fit(X, y)
     assert {"learning", "joint correction"} <= {p.stage for p in seen}
@@ -192,7 +194,7 @@ def test_progress_and_interruption(quick, classes):
 
     with pytest.warns(UserWarning, match="interrupted"):
         model = clone(quick).set_params(callback=interrupt).fit(X, y)
-    assert model.predict(X).shape == (48,)
+    assert model.predict(X).shape == (32,)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ from patternfold.persistence.mixture import _is_tree
 from patternfold.show.pages import explorer, report
 from patternfold.show.pages.tree import INK, colour_of, tree_svg
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 SHAPE, FAMILY = (16, 16), "rotation-translation"
 KINDS = (
     Pattern([1.0, -0.7], [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2]]),

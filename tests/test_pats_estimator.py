@@ -14,6 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import patternfold as pf
 from patternfold import datasets
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 # Few kernels to compile: the checks come with many shapes.
 CHECKED = pf.PATS(
     n_atoms=1,
@@ -108,6 +110,7 @@ def test_order_and_repetition_do_not_matter(quick, rng):
     assert ignored.parameters_.shape == (12, 4)
 
 
+@pytest.mark.usefixtures("least_effort")
 def test_pipeline_grid_search_pickle_joblib(quick, rng, tmp_path):
     images, lam = make_images(rng, n=16)
     flat = images.reshape(16, -1)
@@ -132,6 +135,7 @@ def test_set_output(quick, rng):
     assert list(table.columns) == ["theta", "tx", "ty", "s"]
 
 
+@pytest.mark.usefixtures("least_effort")
 def test_save_and_load(quick, rng, tmp_path):
     images, _ = make_images(rng)
     path = tmp_path / "model.ptm"

@@ -8,8 +8,10 @@ from scipy import optimize
 
 import patternfold as pf
 from patternfold import datasets, manifold
-from patternfold.learning.observations import CHUNK_BYTES
+from patternfold.learning.observations import PASSING_BYTES
 from patternfold.model.transformations import TRANSFORMATIONS, as_transformation
+
+pytestmark = pytest.mark.usefixtures("small_chunks")
 
 SHAPE = (40, 40)
 
@@ -141,9 +143,9 @@ def test_custom_transformation_without_translation(rng):
 def test_chunks_do_not_change_the_result(rng, monkeypatch):
     pattern = datasets.random_pattern(5, rng)
     images, _ = datasets.random_images(pattern, 9, rng, "similarity", shape=(24, 24))
+    parts = pf.project(pattern, images, "similarity")  # 8 images, and then one
+    monkeypatch.setitem(PASSING_BYTES, "cpu", 2**21)
     whole = pf.project(pattern, images, "similarity")
-    monkeypatch.setitem(CHUNK_BYTES, "cpu", 2**13)  # three images at a time
-    parts = pf.project(pattern, images, "similarity")
     np.testing.assert_allclose(parts.distances, whole.distances, atol=1e-4)  # float32
 
 

@@ -17,7 +17,7 @@ from patternfold.show.png import to_grey
 from patternfold.solvers import SOLVERS
 from patternfold.transformations import TRANSFORMATIONS
 
-pytestmark = pytest.mark.repository
+pytestmark = [pytest.mark.repository, pytest.mark.usefixtures("small_chunks")]
 
 ROOT = Path(__file__).parents[1]
 CODE = re.compile(r"^```(python|sh|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -41,6 +41,8 @@ from patternfold.persistence import save
 from patternfold.show.pages import explorer, report
 from patternfold.show.pages.explorer import poses
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 SHAPE, FAMILY = (16, 16), "rotation-translation"
 KINDS = (
     Pattern([1.0, -0.7], [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2]]),
