@@ -5,9 +5,9 @@ classes move together to lower the same error, with the sigmoid S in place of th
 
     J = Σ w_i d²(u_i, M^m) + α Σ w_i S(f(u_i)),
 
-the distances being true ones: λ follows every step. How many steps serve images that are not learned
-from is tried first, without a third of them: with few images or rich families J can be lowered at
-length by what only these images have in common.
+the distances being true ones: λ follows every step. How many steps serve images that are not
+learned from is tried first, without a third of them: with few images or rich families J can be
+lowered at length by what only these images have in common.
 """
 
 from __future__ import annotations
