@@ -155,6 +155,9 @@ def test_paths_of_the_error(clean):
     model.n_atoms = 10
     assert said(np.r_[np.linspace(1, 0.1, 5), np.full(5, 0.1)]) == ["idle-atoms"]
     assert said([0.9, 0.5, 0.3, 0.2, 0.15, 0.13, 0.12, 0.116, 0.115, 0.114]) == []
+    # A final correction that gains 1 % calls for no more atoms where fewer would do.
+    path = [0.62, 0.5, 0.396, 0.371, 0.357, 0.3422, 0.3379, 0.3353, 0.3319, 0.3277]
+    assert said(path) == ["idle-atoms"]
 
 
 def test_interrupted_and_few(clean):

@@ -131,22 +131,23 @@ def _path(path: np.ndarray) -> Iterator[Remark]:
     """Tell whether more atoms would help, or fewer would do."""
     if len(path) < 5:
         return
+    # The last entry also has what the final correction of all atoms has gained, by which the last
+    # atoms would seem to be of use: never is more and fewer atoms said of one path.
+    enough = int(np.argmax(path <= path[-2] * (1 + IDLE))) + 1
     last = max(1, len(path) // 5)
     before, after = path[-1 - last], path[-1]
-    if before > 0 and (before - after) / before > STILL_FALLING:
-        text = (
-            f"The last {last} atoms lowered the error by {(before - after) / before:.0%}: more "
-            "atoms (n_atoms) would probably lower it further."
-        )
-        yield Remark("error-falling", text)
-    # The last entry also has what the final correction of all atoms has gained.
-    enough = int(np.argmax(path <= path[-2] * (1 + IDLE))) + 1
     if enough <= MOSTLY * len(path):
         text = (
             f"The error was as low, to {IDLE:.0%}, after {enough} of {len(path)} atoms: the others "
             "may follow noise. Fewer (n_atoms) would do."
         )
         yield Remark("idle-atoms", text)
+    elif before > 0 and (before - after) / before > STILL_FALLING:
+        text = (
+            f"The last {last} atoms lowered the error by {(before - after) / before:.0%}: more "
+            "atoms (n_atoms) would probably lower it further."
+        )
+        yield Remark("error-falling", text)
 
 
 def _indices(which: np.ndarray) -> tuple[int, ...]:
