@@ -1,13 +1,15 @@
-"""Other methods beside ours, on the same digits in the same process.
+"""Other classifiers beside ours, on the same digits in the same process.
 
-python benchmarks/peers.py                         200 images per class, moderate and full rotation
+python benchmarks/peers.py                              200 and 10 images per class, 1 and 3 times
 python benchmarks/peers.py --train 10 --repeats 1
-python benchmarks/peers.py --seconds 300           no method is begun after five minutes
+python benchmarks/peers.py --seconds 300                nothing is begun after five minutes
+python benchmarks/peers.py --only "aligned views" JPATS
 
-Misclassified test images in %, mean over the repetitions, with the seconds for learning and
-predicting. Methods whose package is not installed are named and left out:
+Misclassified test images in %, mean over the repetitions, digits turned by up to 45° or any
+angle. The time of each method is told as it ends. Methods whose packages are not installed are
+named and left out:
 
-    pip install pytranskit kymatio torch
+    pip install pytranskit six kymatio torch scikit-image
 
 pytranskit is under the GPL: it is run here if you have it, and nothing depends on it. For
 DTI-Clustering there is no package to install, so that it is not run.
@@ -19,174 +21,129 @@ import argparse
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from _timing import machine, print_markdown, print_table, versions
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.neighbors import KNeighborsClassifier
+from _network import network
+from _peers import (
+    nearest_neighbour,
+    never_transformed,
+    normalised_radon,
+    radon_affine,
+    radon_subspace,
+    scattering,
+    tangent_neighbour,
+)
+from _timing import OtherLoad, machine, print_markdown, print_table, versions
 
 from patternfold import JPATS, AlignedViewsClassifier
 from patternfold.datasets import Split, search_box, split_digits
 
+N_ATOMS = 12
+ROTATIONS = {"moderate": "up to 45°", "full": "any angle"}
+
 Predict = Callable[[Split, str], np.ndarray]
 """From a split and the name of its protocol to the classes of its test images."""
 
-EPOCHS, BATCH = 40, 64
-"""Of the convolutional network."""
 
+class Task(NamedTuple):
+    """A column of the table."""
 
-def flat(images: np.ndarray) -> np.ndarray:
-    """Rows of pixels."""
-    return images.reshape(len(images), -1)
+    rotation: str
+    per_class: int
+    repeats: int
 
-
-def nearest_neighbour(split: Split, _: str) -> np.ndarray:
-    """1-nearest neighbour on pixels."""
-    return KNeighborsClassifier(1).fit(flat(split.X), split.y).predict(flat(split.X_test))
+    def __str__(self) -> str:
+        """The head of the column."""
+        return f"{self.per_class}, {ROTATIONS[self.rotation]}"
 
 
 def aligned_views(split: Split, rotation: str) -> np.ndarray:
     """Ours: every image in the frame of each class, and a support vector machine."""
-    model = AlignedViewsClassifier(12, bounds=search_box(rotation), random_state=0)
+    model = AlignedViewsClassifier(N_ATOMS, bounds=search_box(rotation), random_state=0)
     return model.fit(split.X, split.y).predict(split.X_test)
 
 
 def jpats(split: Split, rotation: str) -> np.ndarray:
     """Ours: the nearest of jointly learned manifolds."""
-    model = JPATS(12, bounds=search_box(rotation), random_state=0)
+    model = JPATS(N_ATOMS, bounds=search_box(rotation), random_state=0)
     return model.fit(split.X, split.y).predict(split.X_test)
 
 
-def radon_cdt(split: Split, _: str) -> np.ndarray:
-    """pytranskit: nearest subspace of the Radon cumulative distribution transform."""
-    from pytranskit.classification.rcdt_ns import RCDT_NS
-
-    classes, numbers = np.unique(split.y, return_inverse=True)
-    model = RCDT_NS(len(classes), np.linspace(0, 176, 45), rm_edge=True)
-    model.fit(split.X.astype(np.float64), numbers)
-    return classes[model.predict(split.X_test.astype(np.float64))]
-
-
-def scattering(split: Split, _: str) -> np.ndarray:
-    """kymatio: wavelet scattering of two orders, J = 3, and a linear discriminant."""
-    import scipy.special
-
-    # kymatio 0.3 imports this name for volumes; SciPy 1.17 has it no more.
-    if not hasattr(scipy.special, "sph_harm"):
-        scipy.special.sph_harm = None  # type: ignore[attr-defined]
-    from kymatio.numpy import Scattering2D
-
-    transform = Scattering2D(J=3, shape=split.X.shape[1:])
-    features = [flat(transform(np.asarray(X, np.float32))) for X in (split.X, split.X_test)]
-    judge = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    return judge.fit(features[0], split.y).predict(features[1])
-
-
-def network(split: Split, rotation: str) -> np.ndarray:
-    """torch: a small convolutional network, images moved at random anew in each epoch."""
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    classes, numbers = np.unique(split.y, return_inverse=True)
-    layers: list[nn.Module] = []
-    for before, after in ((1, 32), (32, 64), (64, 128)):
-        layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
-        layers += [nn.MaxPool2d(2)]
-    net = nn.Sequential(*layers, nn.Flatten(), nn.Dropout(0.3), nn.LazyLinear(len(classes)))
-    X = torch.tensor(split.X[:, None] * 40, dtype=torch.float32)
-    y = torch.tensor(numbers)
-    net(X[:2])
-    optimiser = torch.optim.Adam(net.parameters(), 1e-3)
-    plan = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, EPOCHS)
-    for _ in range(EPOCHS):
-        net.train()
-        for some in torch.randperm(len(X)).split(BATCH):
-            if len(some) < 2:
-                continue
-            loss = nn.functional.cross_entropy(net(moved(X[some], rotation)), y[some])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-        plan.step()
-    net.eval()
-    with torch.no_grad():
-        found = net(torch.tensor(split.X_test[:, None] * 40, dtype=torch.float32))
-    return classes[found.argmax(dim=1).numpy()]
-
-
-def moved(X: Any, rotation: str) -> Any:
-    """Images under random affine maps as wide as the protocol's."""
-    import torch
-
-    n = len(X)
-    most = torch.pi if rotation == "full" else torch.pi / 4
-    angle = (2 * torch.rand(n) - 1) * most
-    scale = 0.75 + 0.5 * torch.rand(n, 2)
-    shift = (2 * torch.rand(n, 2) - 1) * 0.2
-    c, s = torch.cos(angle), torch.sin(angle)
-    rows = torch.stack([c / scale[:, 0], s / scale[:, 0], -s / scale[:, 1], c / scale[:, 1]], 1)
-    maps = torch.cat([rows.reshape(n, 2, 2), shift[:, :, None]], dim=2)
-    grid = torch.nn.functional.affine_grid(maps, list(X.shape), align_corners=False)
-    return torch.nn.functional.grid_sample(X, grid, align_corners=False)
-
-
-METHODS: dict[str, tuple[str | None, Predict]] = {
-    "nearest neighbour on pixels": (None, nearest_neighbour),
-    "Radon-CDT nearest subspace (pytranskit)": ("pytranskit", radon_cdt),
-    "wavelet scattering and LDA (kymatio)": ("kymatio", scattering),
-    "small convolutional network, augmented (torch)": ("torch", network),
-    "JPATS": (None, jpats),
-    "aligned views": (None, aligned_views),
+METHODS: dict[str, tuple[tuple[str, ...], Predict]] = {
+    "nearest neighbour on pixels": ((), nearest_neighbour),
+    "nearest neighbour by tangent distance, affine": ((), tangent_neighbour),
+    "normalised Radon-CDT and LDA, our rewrite": ((), normalised_radon),
+    "Radon-CDT nearest subspace (pytranskit, RCDT_NS)": (
+        ("pytranskit", "skimage"),
+        radon_subspace,
+    ),
+    "Radon-CDT, subspaces enriched by affine maps (pytranskit, INV_ENC)": (
+        ("pytranskit", "skimage"),
+        radon_affine,
+    ),
+    "wavelet scattering and a ridge classifier (kymatio)": (("kymatio", "torch"), scattering),
+    "patternfold, JPATS": ((), jpats),
+    "patternfold, aligned views": ((), aligned_views),
+    "small convolutional network, augmented (torch)": (("torch",), network),
+    "support vector machine on the digits before they were transformed": ((), never_transformed),
 }
+"""Packages that each needs, and what it does."""
 
 
-def measure(predict: Predict, splits: list[Split], rotation: str) -> tuple[float, float]:
-    """Mean error in %, and mean seconds."""
+def measure(predict: Predict, task: Task) -> float:
+    """Mean error in %."""
+    errors = []
+    for seed in range(task.repeats):
+        split = split_digits(task.rotation, task.per_class, seed)
+        errors.append(100 * np.mean(predict(split, task.rotation) != split.y_test))
+    return float(np.mean(errors))
+
+
+def cell(name: str, task: Task, ends: float) -> str:
+    """The error, which is also told at once with the time, or why there is none."""
+    packages, predict = METHODS[name]
+    if not all(map(find_spec, packages)):
+        return "not installed"
     started = time.perf_counter()
-    errors = [100 * np.mean(predict(split, rotation) != split.y_test) for split in splits]
-    return float(np.mean(errors)), (time.perf_counter() - started) / len(splits)
+    if started > ends:
+        return "not begun"
+    error = f"{measure(predict, task):.1f}"
+    seconds = (time.perf_counter() - started) / task.repeats
+    print(f"  {name}: {task}: {error} %, {seconds:.0f} s each", flush=True)
+    return error
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--train", type=int, nargs="+", default=[200, 10], help="per class")
+    parser.add_argument("--repeats", type=int, nargs="+", default=[1, 3], help="of each of these")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing after these")
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of the methods' names")
+    parser.add_argument("--markdown", action="store_true", help="print the table for the docs")
+    options = parser.parse_args()
+    if len(options.repeats) != len(options.train):
+        parser.error("--repeats takes as many numbers as --train")
+    return options
 
 
 def main() -> None:
     """Run every method that is installed, as long as there is time."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--train", type=int, default=200, help="training images per class")
-    parser.add_argument("--test", type=int, default=200, help="test images per class")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing after these")
-    parser.add_argument("--only", nargs="*", default=[], help="parts of the methods' names")
-    parser.add_argument("--markdown", action="store_true", help="print the table for the docs")
-    options = parser.parse_args()
+    options = arguments()
+    sizes = list(zip(options.train, options.repeats, strict=True))
+    tasks = [Task(rotation, n, repeats) for n, repeats in sizes for rotation in ROTATIONS]
+    names = [name for name in METHODS if any(part in name for part in options.only)]
     print(machine())
-    rotations = ("moderate", "full")
-    splits = {
-        rotation: [
-            split_digits(rotation, options.train, seed, n_test=options.test)
-            for seed in range(options.repeats)
-        ]
-        for rotation in rotations
-    }
-    begun, rows = time.perf_counter(), []
-    for name, (module, predict) in METHODS.items():
-        if options.only and not any(part in name for part in options.only):
-            continue
-        cells = [name]
-        for rotation in rotations:
-            if module is not None and find_spec(module) is None:
-                cells += ["not installed", ""]
-            elif time.perf_counter() - begun > options.seconds:
-                cells += ["not begun", ""]
-            else:
-                error, seconds = measure(predict, splits[rotation], rotation)
-                cells += [f"{error:.1f}", f"{seconds:.0f} s"]
-        rows.append(cells)
-        print(f"  {', '.join(cells)}", flush=True)
+    ends = time.perf_counter() + options.seconds
+    with OtherLoad() as load:
+        rows = [[name, *(cell(name, task, ends) for task in tasks)] for name in names]
+    repeats = ", ".join(f"{n} per class: {times}" for n, times in sizes)
+    print(f"\nMisclassified in %, 200 test images per class; repetitions: {repeats}\n")
     table = print_markdown if options.markdown else print_table
-    print(f"\n{options.train} training images per class, {options.repeats} repetitions\n")
-    table(["method", "up to 45°", "time", "any angle", "time"], rows)
-    print(f"\n{versions('patternfold', 'pytranskit', 'kymatio', 'torch', 'scikit-learn')}")
+    table(["method", *map(str, tasks)], rows)
+    packages = ("patternfold", "jax", "pytranskit", "kymatio", "torch", "scikit-learn", "scipy")
+    print(f"\n{versions(*packages)}\n{load}")
 
 
 if __name__ == "__main__":
