@@ -165,10 +165,10 @@ def facts(model: Any, view: FittedManifolds) -> list[str]:
     """Say in a few words what the model is."""
     height, width = view.image_shape
     atoms = sum(pattern.n_atoms for pattern in view.patterns)
-    said = [f"{atoms} atoms", f"images of {width}×{height} pixels"]
+    said = [_several(atoms, "atom"), f"images of {width}×{height} pixels"]
     learned = getattr(model, "parameters_", getattr(model, "cross_parameters_", None))
     if learned is not None:
-        said.insert(0, f"learned from {len(learned)} images")
+        said.insert(0, f"learned from {_several(len(learned), 'image')}")
     count, n_classes = len(view.patterns), len(view.class_names)
     if count > 1:
         patterns = f" with {count} patterns" if count > n_classes else ""
@@ -182,11 +182,16 @@ def kinds_facts(model: Any) -> list[str]:
     height, width = model.image_shape_
     kinds = (model.transformation_, model.parts_[0].mother)
     return [
-        f"{len(model.patterns_)} groups, {len(model.parts_)} parts",
-        f"learned from {len(model.labels_)} images",
+        f"{_several(len(model.patterns_), 'group')}, {_several(len(model.parts_), 'part')}",
+        f"learned from {_several(len(model.labels_), 'image')}",
         f"images of {width}×{height} pixels",
         *(_words(type(kind).__name__) for kind in kinds),
     ]
+
+
+def _several(count: int, what: str) -> str:
+    """Say how many there are: "1 group", "3 groups"."""
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _words(name: str) -> str:

@@ -180,9 +180,13 @@ def _lines(label: str, width: int = 16) -> str:
 def _wrong_figure(
     images: np.ndarray, true: np.ndarray, found: np.ndarray, wrong: np.ndarray
 ) -> str:
+    titles = [f"{_lines(str(true[i]))}\n{_lines(str(found[i]))}" for i in wrong]
+
     def fill(figure: Any) -> None:
         axes = axes_grid(figure, 1, len(wrong))[0]
-        for ax, i in zip(axes, wrong, strict=True):
-            show_image(ax, images[i], f"{_lines(str(true[i]))}\n{_lines(str(found[i]))}")
+        for ax, i, title in zip(axes, wrong, titles, strict=True):
+            show_image(ax, images[i], title)
 
-    return draw((1.3 * len(wrong) + 0.2, 1.9), fill)
+    # Two lines have room; each further one asks for its own.
+    further = max(title.count("\n") for title in titles) - 1
+    return draw((1.3 * len(wrong) + 0.2, 1.9 + 0.14 * further), fill)
