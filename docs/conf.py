@@ -69,15 +69,18 @@ html_theme_options = {
     "navigation_with_keys": False,
     "logo": {"text": "patternfold"},
     "navbar_end": ["version", "theme-switcher"],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,  # one line on a screen of 1,280 pixels
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "quickstart": [], "tutorial": []}
+# Pages without pages below them have nothing to show at the side.
+ALONE = ("index", "quickstart", "tutorial", "comparison", "scaling", "reliability", "extending")
+html_sidebars = {page: [] for page in ALONE}
 # Other versions, as "0.1=../0.1 0.2=../0.2", where several are published side by side.
 html_context = {
-    "versions": [entry.split("=") for entry in os.environ.get("DOCS_VERSIONS", "").split()]
+    "default_mode": "auto",
+    "versions": [entry.split("=") for entry in os.environ.get("DOCS_VERSIONS", "").split()],
 }
 
 

@@ -21,10 +21,14 @@ const Tutorial = (() => {
     return made;
   }
 
+  // Text in which the sign after each "_" stands lower.
+  const lowered = (text) => text.split(/_(.)/u).map((part, i) => i % 2 ? element("sub", {}, part) : part);
+  const spoken = (text) => text.replaceAll("_", " ");
+
   // A picture with its caption.
   function picture(place, caption) {
-    const canvas = element("canvas", { role: "img", "aria-label": caption });
-    const text = element("figcaption", {}, caption);
+    const canvas = element("canvas", { role: "img", "aria-label": spoken(caption) });
+    const text = element("figcaption", {}, ...lowered(caption));
     place.append(element("figure", {}, canvas, text));
     return { canvas, text };
   }
@@ -32,7 +36,7 @@ const Tutorial = (() => {
   // A slider that calls back with its value; returns how to set it from elsewhere.
   function slider(place, name, [low, high, step], value, show, changed) {
     const output = element("output", {}, show(value));
-    const input = element("input", { type: "range", min: low, max: high, step, value, "aria-label": name });
+    const input = element("input", { type: "range", min: low, max: high, step, value, "aria-label": spoken(name) });
     const set = (v) => {
       input.value = v;
       output.textContent = show(Number(v));
@@ -40,7 +44,7 @@ const Tutorial = (() => {
     };
     input.addEventListener("input", () => { set(input.value); changed(Number(input.value)); });
     set(value);
-    place.append(element("label", { class: "pf-slider" }, element("span", {}, name), output, input));
+    place.append(element("label", { class: "pf-slider" }, element("span", {}, ...lowered(name)), output, input));
     return set;
   }
 
