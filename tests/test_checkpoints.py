@@ -164,8 +164,10 @@ def test_steps_that_were_changed_are_refused(tmp_path):
     for change in ({"coef": np.array([None], object)}, {"other": np.ones(1)}):
         content = io.BytesIO()
         np.savez(content, name=np.array("atom"), **change)
-        data = content.getvalue()
-        first._file.write(_SIZES.pack(len(data), zlib.crc32(data)) + data)
+        append(first, content.getvalue())
+    data = bytearray(content.getvalue())
+    data[data.index(b"PK\1\2") + 6] = 128  # the version that it needs, by its directory
+    append(first, bytes(data))
     first.close()
     again = Journal(path, {})
     assert again.take("atom")["coef"].tolist() == [1.0, 1.0]
@@ -173,4 +175,10 @@ def test_steps_that_were_changed_are_refused(tmp_path):
         again.take("atom")
     with pytest.raises(CheckpointError, match="or was changed"), again.refusing():
         again.take("atom")["coef"]
+    with pytest.raises(CheckpointError, match=r"zip file version 12\.8"):
+        again.take("atom")
     again.close()
+
+
+def append(journal, data):
+    journal._file.write(_SIZES.pack(len(data), zlib.crc32(data)) + data)

@@ -120,6 +120,8 @@ class Journal:
             raise self._strange(error) from error
         except (zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError) as error:
             raise self._strange(error) from error
+        except NotImplementedError as error:  # zips that say they are of a later version
+            raise self._strange(error) from error
 
     def _strange(self, error: Exception) -> CheckpointError:
         return CheckpointError(
