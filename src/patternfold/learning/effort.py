@@ -54,6 +54,12 @@ class Effort:
         residuals with structure make steps short, noise does not.
     again : Effort, optional
         How such images are searched again.
+
+    Examples
+    --------
+    >>> from patternfold import Effort
+    >>> Effort(n_finalists=4).n_finalists  # more poses are followed to the end
+    4
     """
 
     coarse_side: int = 12

@@ -52,6 +52,12 @@ class Prior:
     noise : float, optional
         σ², the variance of a pixel's noise in the unit of the images; None for what the images
         tell.
+
+    Examples
+    --------
+    >>> from patternfold import Prior
+    >>> print(Prior(("theta",), ("von-mises",), (0.0,), (0.1,)))
+    theta 0 ± 0.1
     """
 
     names: tuple[str, ...]

@@ -30,6 +30,12 @@ class AtomDictionary(AbstractDictionary):
     """Rotation, translation and anisotropic scaling of the mother function, eq. DictModel.
 
     .. math:: (u, v) = diag(σ_x^{-1}, σ_y^{-1}) R(-ψ) (x - τ_x, y - τ_y)
+
+    Examples
+    --------
+    >>> from patternfold import AtomDictionary
+    >>> AtomDictionary().parameters.names
+    ('psi', 'tau_x', 'tau_y', 'sigma_x', 'sigma_y')
     """
 
     parameters: Box = Box(

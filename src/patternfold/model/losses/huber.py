@@ -20,6 +20,16 @@ class Huber(AbstractLoss):
         are 95 % as efficient as with squares.
     scale : float, optional
         s in the unit of the images, by default estimated from the residuals.
+
+    Examples
+    --------
+    The weight of a residual, by its square in units of s²:
+
+    >>> import jax.numpy as jnp
+    >>> from patternfold import Huber
+    >>> loss = Huber(k=2)
+    >>> [round(float(weight), 2) for weight in loss.pixels(jnp.array([1.0, 16.0]))[1]]
+    [1.0, 0.5]
     """
 
     k: float = eqx.field(static=True)

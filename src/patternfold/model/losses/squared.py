@@ -11,7 +11,18 @@ from patternfold.model.losses.base import AbstractLoss, Values, scale_of
 
 
 class Squared(AbstractLoss):
-    """ρ(r) = r²: right for Gaussian noise; one outlying pixel may outweigh all others."""
+    """ρ(r) = r²: right for Gaussian noise; one outlying pixel may outweigh all others.
+
+    Examples
+    --------
+    The weight of a residual, by its square in units of s²:
+
+    >>> import jax.numpy as jnp
+    >>> from patternfold import Squared
+    >>> loss = Squared()
+    >>> [round(float(weight), 2) for weight in loss.pixels(jnp.array([1.0, 16.0]))[1]]
+    [1.0, 1.0]
+    """
 
     scale: float | None = eqx.field(static=True)
 

@@ -21,6 +21,16 @@ class StudentT(AbstractLoss):
         of the pixels may be wrong; with 4, estimates from noise alone are better by some percent.
     scale : float, optional
         s in the unit of the images, by default estimated from the residuals.
+
+    Examples
+    --------
+    The weight of a residual, by its square in units of s²:
+
+    >>> import jax.numpy as jnp
+    >>> from patternfold import StudentT
+    >>> loss = StudentT(df=2)
+    >>> [round(float(weight), 2) for weight in loss.pixels(jnp.array([1.0, 16.0]))[1]]
+    [0.67, 0.11]
     """
 
     df: float = eqx.field(static=True)

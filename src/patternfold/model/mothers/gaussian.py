@@ -11,7 +11,15 @@ from patternfold.model.mothers.base import AbstractRadialMother, Points
 
 
 class Gaussian(AbstractRadialMother):
-    r"""Gaussian of unit norm, :math:`φ = \sqrt{2/π}\, e^{-(x^2+y^2)}`."""
+    r"""Gaussian of unit norm, :math:`φ = \sqrt{2/π}\, e^{-(x^2+y^2)}`.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from patternfold import Gaussian
+    >>> round(float(Gaussian()(jnp.array(0.0), jnp.array(0.0))), 4)
+    0.7979
+    """
 
     is_elementary: ClassVar[bool] = True
     gaussian_height: ClassVar[float | None] = math.sqrt(2 / math.pi)

@@ -19,6 +19,13 @@ class InverseMultiquadric(AbstractRadialMother):
     ----------
     mu : float, default=-3
         Exponent μ < 0.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from patternfold import InverseMultiquadric
+    >>> float(InverseMultiquadric(mu=-1)(jnp.array(1.0), jnp.array(0.0)))
+    0.5
     """
 
     is_elementary: ClassVar[bool] = True

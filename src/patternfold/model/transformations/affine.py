@@ -25,6 +25,14 @@ class Affine(AbstractAffineTransformation):
     """Stretch each axis, shear along x, rotate, shift: (x, y) = R(θ) K(k) diag(s) (x', y') + t.
 
     K(k) = [[1, k], [0, 1]]. Every linear map with positive determinant has this form once.
+
+    Examples
+    --------
+    >>> from patternfold import Affine
+    >>> Affine().parameters.names
+    ('theta', 'tx', 'ty', 'sx', 'sy', 'shear')
+    >>> Affine().identity
+    array([0., 0., 0., 1., 1., 0.])
     """
 
     parameters: Box = Box(

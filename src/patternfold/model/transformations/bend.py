@@ -33,6 +33,14 @@ class Bend(AbstractSmoothTransformation):
 
     Lengths along the axis and distances from it stay as they are. The centre of the circle itself,
     at least one half side away, is where the pattern has to be empty.
+
+    Examples
+    --------
+    Such families stand behind others:
+
+    >>> from patternfold import Bend, Similarity
+    >>> (Similarity() + Bend()).parameters.names
+    ('theta', 'tx', 'ty', 's', 'bend')
     """
 
     parameters: Box = Box(["bend"], [-1.0], [1.0])

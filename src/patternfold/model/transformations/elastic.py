@@ -31,6 +31,15 @@ class Elastic(AbstractSmoothTransformation):
     The modes turned are modes again, so that no frame is better than another. Displacements end at
     what the coefficients are, however far out a point is; their bounds keep them small, and the map
     one to one.
+
+    Examples
+    --------
+    Such families stand behind others:
+
+    >>> from patternfold import Elastic, Similarity
+    >>> family = Similarity() + Elastic()
+    >>> len(family.parameters.names)
+    10
     """
 
     parameters: Box = Box(

@@ -24,6 +24,14 @@ class Projective(AbstractSmoothTransformation):
     .. math:: (x', y') = (x, y) / (1 + p x + q y)
 
     With an affine family it makes all homographies: ``"affine+projective"``.
+
+    Examples
+    --------
+    Such families stand behind others:
+
+    >>> from patternfold import Projective, Similarity
+    >>> (Similarity() + Projective()).parameters.names
+    ('theta', 'tx', 'ty', 's', 'tilt_x', 'tilt_y')
     """
 
     parameters: Box = Box(["tilt_x", "tilt_y"], [-0.3, -0.3], [0.3, 0.3])

@@ -20,7 +20,16 @@ from patternfold.model.transformations.base import (
 
 
 class RotationTranslation(AbstractAffineTransformation):
-    """Rigid motion: (x', y') = R(−θ) (x − t_x, y − t_y)."""
+    """Rigid motion: (x', y') = R(−θ) (x − t_x, y − t_y).
+
+    Examples
+    --------
+    >>> from patternfold import RotationTranslation
+    >>> RotationTranslation().parameters.names
+    ('theta', 'tx', 'ty')
+    >>> RotationTranslation().identity
+    array([0., 0., 0.])
+    """
 
     parameters: Box = Box(
         ["theta", "tx", "ty"], [-np.pi, -0.5, -0.5], [np.pi, 0.5, 0.5], periodic=["theta"]

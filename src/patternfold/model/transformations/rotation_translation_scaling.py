@@ -26,6 +26,14 @@ class RotationTranslationScaling(AbstractAffineTransformation):
     .. math:: (x', y') = diag(s_x^{-1}, s_y^{-1}) R(-θ) (x - t_x, y - t_y)
 
     Two such maps compose to one with shear, so the family is not a group.
+
+    Examples
+    --------
+    >>> from patternfold import RotationTranslationScaling
+    >>> RotationTranslationScaling().parameters.names
+    ('theta', 'tx', 'ty', 'sx', 'sy')
+    >>> RotationTranslationScaling().identity
+    array([0., 0., 0., 1., 1.])
     """
 
     parameters: Box = Box(

@@ -15,7 +15,16 @@ from patternfold.model.transformations.base import SCALE, AbstractAffineTransfor
 
 
 class Scaling(AbstractAffineTransformation):
-    """Stretch each axis about the centre: (x', y') = (x / s_x, y / s_y)."""
+    """Stretch each axis about the centre: (x', y') = (x / s_x, y / s_y).
+
+    Examples
+    --------
+    >>> from patternfold import Scaling
+    >>> Scaling().parameters.names
+    ('sx', 'sy')
+    >>> Scaling().identity
+    array([1., 1.])
+    """
 
     parameters: Box = Box(["sx", "sy"], [0.5, 0.5], [2.0, 2.0])
     translation: tuple[str, str] | None = eqx.field(default=None, static=True)

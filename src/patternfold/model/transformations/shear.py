@@ -15,7 +15,16 @@ from patternfold.model.transformations.base import SHEAR, AbstractAffineTransfor
 
 
 class Shear(AbstractAffineTransformation):
-    """Slant upright lines, as handwriting is slanted: (x', y') = (x − k y, y)."""
+    """Slant upright lines, as handwriting is slanted: (x', y') = (x − k y, y).
+
+    Examples
+    --------
+    Such families stand behind others:
+
+    >>> from patternfold import Shear, Similarity
+    >>> (Similarity() + Shear()).parameters.names
+    ('theta', 'tx', 'ty', 's', 'shear')
+    """
 
     parameters: Box = Box(["shear"], [-0.5], [0.5])
     translation: tuple[str, str] | None = eqx.field(default=None, static=True)

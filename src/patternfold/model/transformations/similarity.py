@@ -21,7 +21,16 @@ from patternfold.model.transformations.base import (
 
 
 class Similarity(AbstractAffineTransformation):
-    """Rotate, shift and scale alike on both axes: (x', y') = s⁻¹ R(−θ) (x − t_x, y − t_y)."""
+    """Rotate, shift and scale alike on both axes: (x', y') = s⁻¹ R(−θ) (x − t_x, y − t_y).
+
+    Examples
+    --------
+    >>> from patternfold import Similarity
+    >>> Similarity().parameters.names
+    ('theta', 'tx', 'ty', 's')
+    >>> Similarity().identity
+    array([0., 0., 0., 1.])
+    """
 
     parameters: Box = Box(
         ["theta", "tx", "ty", "s"],

@@ -24,6 +24,14 @@ class StrokeWidth(AbstractAffineTransformation):
     Squares of the atoms' widths grow by 2 σ₀ w with σ₀ = 0.1, so that a stroke of that width grows
     wider by about w; wide atoms hardly change. Widening a Gaussian blurs it. Negative w makes atoms
     narrower, none of them to nothing.
+
+    Examples
+    --------
+    Such families stand behind others:
+
+    >>> from patternfold import StrokeWidth, Similarity
+    >>> (Similarity() + StrokeWidth()).parameters.names
+    ('theta', 'tx', 'ty', 's', 'stroke')
     """
 
     parameters: Box = Box(["stroke"], [-0.06], [0.06])

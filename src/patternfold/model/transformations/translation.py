@@ -15,7 +15,16 @@ from patternfold.model.transformations.base import SHIFT, AbstractAffineTransfor
 
 
 class Translation(AbstractAffineTransformation):
-    """Shift by t: (x', y') = (x − t_x, y − t_y)."""
+    """Shift by t: (x', y') = (x − t_x, y − t_y).
+
+    Examples
+    --------
+    >>> from patternfold import Translation
+    >>> Translation().parameters.names
+    ('tx', 'ty')
+    >>> Translation().identity
+    array([0., 0.])
+    """
 
     parameters: Box = Box(["tx", "ty"], [-0.5, -0.5], [0.5, 0.5])
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
