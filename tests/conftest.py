@@ -1,4 +1,8 @@
-"""Settings shared by all tests: strict JAX promotion, fixed seeds, no display."""
+"""Settings shared by all tests: strict JAX promotion, fixed seeds, no display.
+
+The package is imported where it is needed: with type checks that takes five seconds, and the
+process that hands out tests to others needs none of it.
+"""
 
 import gc
 import os
@@ -12,10 +16,6 @@ import jaxtyping
 import matplotlib
 import numpy as np
 import pytest
-from helpers import small_stacks
-
-from patternfold.learning.effort import EFFORTS, LEARNING
-from patternfold.learning.observations import CHUNK_BYTES, PASSING_BYTES
 
 # Compiling is most of the time of these tests, and all cores are busy with others: a kernel is not
 # cut in parts, which would take a fifth more work. Programs that tests start inherit it.
@@ -47,7 +47,12 @@ jax.config.update("jax_disable_most_optimizations", True)
 # Tracing makes many small objects, nearly all of which stay: Python looks for cycles less often,
 # and never among what is imported. In test_projection.py that took 7 % of the time.
 gc.set_threshold(50_000, 20, 100)
-gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Keep what is imported by now out of the search for cycles."""
+    gc.freeze()
+
 
 MAPPINGS = Path("/proc/self/maps")
 MOST_MAPPINGS = 35_000
@@ -68,6 +73,8 @@ def few_mappings() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def small_blocks() -> Iterator[None]:
     """Stacks are read in small blocks, and few of their images are learned from first."""
+    from helpers import small_stacks
+
     with small_stacks():
         yield
 
@@ -113,6 +120,8 @@ def small_chunks() -> Iterator[None]:
 
 def few_at_a_time(patch: pytest.MonkeyPatch) -> None:
     """Make chunks as small as they may be."""
+    from patternfold.learning.observations import CHUNK_BYTES, PASSING_BYTES
+
     for sizes in (CHUNK_BYTES, PASSING_BYTES):
         patch.setitem(sizes, "cpu", 1)
 
@@ -124,6 +133,8 @@ def least_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     For tests of what estimators accept and return, not of how well they do: scikit-learn's checks
     come with many shapes, and all their time goes into compiling.
     """
+    from patternfold.learning.effort import EFFORTS, LEARNING
+
     for name in EFFORTS:
         monkeypatch.setitem(EFFORTS, name, LEARNING)
     few_at_a_time(monkeypatch)

@@ -9,7 +9,8 @@ from patternfold.learning.problem import Problem
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.transformations import as_transformation
 
-SHAPE = (24, 24)
+SHAPE = (20, 20)
+"""Below `LARGE_SIDE`: without the stage on part of the pixels there is less to compile."""
 
 
 def make_problem(

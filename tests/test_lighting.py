@@ -16,6 +16,8 @@ from patternfold.model.atoms import stack_atoms
 from patternfold.model.transformations import as_transformation
 from patternfold.persistence import save
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 LIGHTS = [Lighting(gain, offset) for gain in (False, True) for offset in (False, True)]
 COEF = [1.0, -0.7, 0.5]
 GAMMA = [[0.3, 0.2, 0.0, 0.3, 0.15], [0.0, -0.3, 0.2, 0.2, 0.2], [0.5, 0.3, -0.3, 0.15, 0.3]]
@@ -51,18 +53,19 @@ def test_derivatives(pattern, light, masked, rng):
     atoms = jax.tree.map(jnp.asarray, stack_atoms([pattern], np.float64).of(0))
     distance = Distance(atoms, family, jnp.asarray(grid.x), jnp.asarray(grid.y), light)
 
-    def square(lam, i):
-        own = None if roots is None else roots[i : i + 1]
-        return distance.squares(images[i : i + 1], own, lam[None])[0]
+    def square(lam, image, own):
+        own = None if own is None else own[None]
+        return distance.squares(image[None], own, lam[None])[0]
 
-    first = distance.first_order(images, roots, near)
-    second = distance.second_order(images, roots, near)
-    for i in range(3):
-        slope = -0.5 * jax.jacfwd(square)(near[i], i)
-        hessian = 0.5 * jax.jacfwd(jax.jacfwd(square))(near[i], i)
-        np.testing.assert_allclose(first.slope[i], slope, rtol=1e-9, atol=1e-11)
-        np.testing.assert_allclose(second.slope[i], slope, rtol=1e-9, atol=1e-11)
-        np.testing.assert_allclose(second.hessian[i], hessian, rtol=1e-8, atol=1e-10)
+    first, second = jax.jit(
+        lambda *rows: (distance.first_order(*rows), distance.second_order(*rows))
+    )(images, roots, near)
+    rows = (near, images, roots)
+    slopes = -0.5 * jax.jit(jax.vmap(jax.jacfwd(square)))(*rows)
+    hessians = 0.5 * jax.jit(jax.vmap(jax.jacfwd(jax.jacfwd(square))))(*rows)
+    np.testing.assert_allclose(first.slope, slopes, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(second.slope, slopes, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(second.hessian, hessians, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(first.metric, second.metric, atol=1e-11)
     assert float(jnp.linalg.eigvalsh(first.metric).min()) > -1e-9
 

@@ -15,6 +15,8 @@ from patternfold.learning.select.points import gather, pull_back
 from patternfold.learning.select.refine import refine_frozen
 from patternfold.learning.select.search import search_atoms
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 
 def frozen_gain(problem, lam, gamma):
     """Decrease of Ẽ by the best multiple of an atom, from rendered images."""

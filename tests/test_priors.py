@@ -15,6 +15,8 @@ from patternfold.model.transformations import as_transformation
 from patternfold.persistence import save
 from patternfold.show.pages.payload import payload_of
 
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
 FAMILY = as_transformation("similarity")
 NOISE = 0.1
 

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from patternfold.transformations import TRANSFORMATIONS
 pytestmark = [pytest.mark.repository, pytest.mark.usefixtures("small_chunks")]
 
 ROOT = Path(__file__).parents[1]
+SHAPE = (20, 20)
+"""Of the pictures and of most images in the documents: they share compiled code."""
 CODE = re.compile(r"^```(python|sh|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 TOP = ["README.md", "CONTRIBUTING.md"]
@@ -42,13 +45,19 @@ def registries():
         registry.update(kept)
 
 
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """Where models are kept that a document has learned from ``pictures``, for the next one."""
+    return tmp_path_factory.mktemp("learned")
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A working folder with ``pictures`` and ``classes``, as the documents assume."""
     monkeypatch.chdir(tmp_path)
-    _, images = small_model(n_images=8, shape=(24, 24))
+    _, images = small_model(n_images=8, shape=SHAPE)
     write_pictures(tmp_path / "pictures", images)
-    images, labels = class_images(8, (24, 24))
+    images, labels = class_images(8, SHAPE)
     for label in set(labels):
         write_pictures(tmp_path / "classes" / label, images[labels == label])
     return tmp_path
@@ -61,7 +70,7 @@ def write_pictures(folder, images):
 
 
 @pytest.mark.parametrize("name", WITH_CODE)
-def test_code_and_commands_run(name, folder):
+def test_code_and_commands_run(name, folder, learned):
     text = (ROOT / name).read_text()
     namespace = {"__name__": "document"}
     for block in CODE.finditer(text):
@@ -72,11 +81,14 @@ def test_code_and_commands_run(name, folder):
         elif block[1] == "toml":
             (folder / "settings.toml").write_text(block[2])
         else:
-            run_commands(block[2], folder)
+            run_commands(block[2], folder, learned)
 
 
-def run_commands(text, folder):
-    """Run commands of patternfold, and check that others name what exists."""
+def run_commands(text, folder, learned):
+    """Run commands of patternfold, and check that others name what exists.
+
+    What `learn` makes of the pictures is the same in every document: it runs once for its options.
+    """
     from patternfold.cli import main
 
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -84,8 +96,14 @@ def run_commands(text, folder):
         words = shlex.split(line, comments=True)
         if words[:1] == ["patternfold"]:
             made = folder / words[words.index("-o") + 1] if "-o" in words else None
+            kept = learned / "_".join(words).replace("/", "_")
+            if kept.exists():
+                shutil.copy(kept, made)
+                continue
             assert main([*words[1:], "--quiet"]) == 0, line
             assert made is None or made.exists(), line
+            if words[1:3] == ["learn", "pictures"] and "--config" not in words:
+                shutil.copy(made, kept)
         elif words[:2] == ["pip", "install"]:
             extras = re.findall(r"\[(.*)\]", words[2])
             assert set(extras) <= set(known["optional-dependencies"]), line
