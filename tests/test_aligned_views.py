@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import patternfold as pf
 from patternfold import datasets
+from patternfold.estimators import views_classifier
 from patternfold.estimators.gradients import oriented_gradients
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -82,14 +83,19 @@ def test_views_are_aligned(classes, learner):
     np.testing.assert_allclose(features[:, 800:802], found.distances, rtol=1e-5)
 
 
-def test_classifier_beats_raw_pixels(classes, learner):
+def test_classifier_beats_raw_pixels(classes, learner, monkeypatch):
     X, y, X_test, y_test = classes
     model = pf.AlignedViewsClassifier(manifold_learner=learner).fit(X, y)
     raw = KNeighborsClassifier(1).fit(X.reshape(32, -1), y)
     assert model.score(X_test, y_test) > 0.95
     assert model.score(X_test, y_test) > raw.score(X_test.reshape(32, -1), y_test)
     copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict(X_test), model.predict(X_test))
+    predicted, scores = model.predict(X_test), model.decision_function(X_test)
+    np.testing.assert_array_equal(copy.predict(X_test), predicted)
+    # Of many images only some have views at a time.
+    monkeypatch.setattr(views_classifier, "AT_ONCE", 24)
+    np.testing.assert_array_equal(model.predict(X_test), predicted)
+    np.testing.assert_allclose(model.decision_function(X_test), scores, rtol=1e-5)  # float32
 
 
 def test_gradients_against_a_sum_over_pixels(rng):

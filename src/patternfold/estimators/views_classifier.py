@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +26,9 @@ from patternfold.model.mothers import AbstractMother
 from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
+
+AT_ONCE = 2**14
+"""Images whose views exist at a time where only the decision on them is asked for."""
 
 
 class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
@@ -181,20 +184,28 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> np.ndarray:
         """Return the class of each image; options are those of `patternfold.project`."""
-        views = self._views(X, effort, sample_mask)
-        return (as_kernel_machine(self.classifier_) or self.classifier_).predict(views)
+        check_is_fitted(self)
+        machine = as_kernel_machine(self.classifier_) or self.classifier_
+        return self._decided(machine.predict, X, effort, sample_mask)
 
     @in_blocks
     def decision_function(
         self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
     ) -> np.ndarray:
         """Return the classifier's decision values."""
-        views = self._views(X, effort, sample_mask)
-        return self.classifier_.decision_function(views)
-
-    def _views(self, X: Any, effort: str | Effort, sample_mask: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.views_._views_of(pixels_of(self, X, sample_mask, reset=False), effort)
+        return self._decided(self.classifier_.decision_function, X, effort, sample_mask)
+
+    def _decided(
+        self, decide: Callable[[np.ndarray], np.ndarray], X: Any, effort: str | Effort, mask: Any
+    ) -> np.ndarray:
+        """What a function says of the views, of which only some exist at a time."""
+        pixels = pixels_of(self, X, mask, reset=False)
+        parts = [
+            decide(self.views_._views_of(pixels.take(slice(begin, begin + AT_ONCE)), effort))
+            for begin in range(0, max(len(pixels.rows), 1), AT_ONCE)
+        ]
+        return np.concatenate(parts)
 
 
 def _default_classifier() -> Any:
