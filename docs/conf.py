@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import matplotlib
@@ -12,6 +13,11 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 # Examples are compiled once; later builds only run them.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE / "_build" / "compiled"))
+# Most of the time of an example goes into compiling: code that is optimised less takes half of it.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# Newer versions of XLA have no such choice.
+if tuple(map(int, version("jax").split(".")[:2])) < (0, 11):
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 from related import add_related  # noqa: E402
 
