@@ -32,12 +32,14 @@ model = PatternMixture(3, transformation="similarity", random_state=0).fit(image
 # The pile as it came, and each group aligned to its pattern, which is at the end of the row. Nobody
 # says which way is up: each group stands in the frame of its pattern.
 
-fig = plt.figure(figsize=(10, 3.6), layout="constrained")
-left, right = fig.subfigures(1, 2, width_ratios=[1, 1.6])
-for ax, image in zip(left.subplots(4, 6).ravel(), images, strict=False):
+fig = plt.figure(figsize=(7.6, 2.2), layout="constrained")
+left, right = fig.subfigures(1, 2, width_ratios=[1, 1.5])
+left.suptitle("as they came")
+right.suptitle("three kinds, aligned, and their patterns")
+for ax, image in zip(left.subplots(3, 6).ravel(), images, strict=False):
     ax.imshow(image, cmap="gray")
     ax.set_axis_off()
-rows = right.subplots(3, 10)
+rows = right.subplots(3, 9)
 for group, row in enumerate(rows):
     for ax in row:
         ax.set_axis_off()

@@ -31,9 +31,9 @@ found = project(pattern, images, "rotation-translation", uncertainty=True)
 error = found.parameters - truth
 error[:, 0] = (error[:, 0] + np.pi) % (2 * np.pi) - np.pi
 units = (180 / np.pi, 12, 12)  # degrees, and pixels: half a side is 12 of them
-names = ("angle, °", "shift to the right, pixels", "shift down, pixels")
-fig = plt.figure(figsize=(9, 3.2), layout="constrained")
-left, right = fig.subfigures(1, 2, width_ratios=[1, 2.6])
+names = ("angle, °", "right, pixels", "down, pixels")
+fig = plt.figure(figsize=(7.6, 2.6), layout="constrained")
+left, right = fig.subfigures(1, 2, width_ratios=[1, 2.2])
 for ax, image in zip(left.subplots(3, 3).ravel(), images, strict=False):
     ax.imshow(image, cmap="gray")
     ax.set_axis_off()
