@@ -1,11 +1,14 @@
 """Model files written by version 0.1.0 are read, and models give the answers they gave then."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import patternfold as pf
+from patternfold.persistence.classifiers import pack_jpats, unpack_jpats
+from patternfold.persistence.models import Payload
 
 DATA = Path(__file__).parent / "data"
 
@@ -35,6 +38,16 @@ def test_jpats(then):
     # Another search, which may end a little earlier.
     assert (model.distances(then["X"], "normal") <= 1.005 * then["distances"]).all()
     assert set(then["jpats"]) == {"bar", "dot"}
+
+
+def test_jpats_with_the_default_of_then(then):
+    """``n_joint`` was None by default."""
+    packed, arrays = pack_jpats(pf.load(DATA / "jpats_0.1.pfold"))
+    description = json.loads(json.dumps(packed))  # as a file gives it
+    description["options"]["n_joint"] = None
+    model = unpack_jpats(Payload(description, arrays))
+    assert model.n_joint == pf.JPATS().n_joint
+    np.testing.assert_array_equal(model.predict(then["X"]), then["jpats"])
 
 
 def test_aligned_views(then):

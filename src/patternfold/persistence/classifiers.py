@@ -64,7 +64,10 @@ def unpack_jpats(payload: Payload) -> JPATS:
     """Rebuild a fitted `JPATS`."""
     description, arrays = payload
     shared = _build_shared(description, arrays)
-    model = JPATS(**(_components(shared) | build_options(JPATS, description)))
+    options = build_options(JPATS, description)
+    if options.get("n_joint", 0) is None:  # the default of version 0.1
+        del options["n_joint"]
+    model = JPATS(**(_components(shared) | options))
     dim = shared["transformation_"].parameters.dim
     lam = take_parameters(arrays, "cross_parameters", 3, dim)
     known = take_array(arrays, "known", 1, "b")
