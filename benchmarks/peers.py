@@ -85,8 +85,8 @@ METHODS: dict[str, tuple[tuple[str, ...], Predict]] = {
     "wavelet scattering and a ridge classifier (kymatio)": (("kymatio", "torch"), scattering),
     "patternfold, JPATS": ((), jpats),
     "patternfold, aligned views": ((), aligned_views),
-    "small convolutional network, augmented (torch)": (("torch",), network),
     "support vector machine on the digits before they were transformed": ((), never_transformed),
+    "small convolutional network, augmented (torch)": (("torch",), network),
 }
 """Packages that each needs, and what it does."""
 
