@@ -84,7 +84,13 @@ def edited(value: object, rng: np.random.Generator) -> object:
     return value
 
 
+DEEPEST = 50
+"""Levels at which something is changed: lists nested below would be too deep for Python."""
+
+
 def _places(value: object, before: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
+    if len(before) == DEEPEST:
+        return
     items = value.items() if isinstance(value, dict) else ()
     items = enumerate(value) if isinstance(value, list) and len(value) < 100 else items
     for key, inside in items:

@@ -185,6 +185,11 @@ def test_machines_are_not_fitted_on_loading(tmp_path, monkeypatch):
     wrong = hostile_machine(members, 10.0, weights=True)
     write(tmp_path / "bad.ptm", wrong | {"arrays/intercept.npy": npy(np.zeros(2))})
     refused(tmp_path / "bad.ptm", "intercept")
+    description = json.loads(members["model.json"])
+    for name in ("classifier", "manifold_learner"):
+        description["options"] |= {name: "x"}
+        write(tmp_path / "own.ptm", members | {"model.json": json.dumps(description)})
+        refused(tmp_path / "own.ptm", "a classifier or a learner that no file holds")
 
 
 @pytest.mark.parametrize("make", [small_jpats, small_views_classifier])

@@ -134,6 +134,8 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     options["features"] = take({"features": "pixels"} | description, "features", str)
     lookup("features", options["features"], FEATURES)
     model = AlignedViewsClassifier(**(components | options))
+    if not _is_default(model):
+        raise ValueError("it has a classifier or a learner that no file holds")
     views = AlignedViews(
         features=model.features, distances=model.distances, parameters=model.parameters
     )
