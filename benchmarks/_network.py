@@ -15,7 +15,7 @@ CHANNELS = (32, 64, 128)
 TURN = {"moderate": np.pi / 4, "full": np.pi}
 SCALE, SHIFT = 0.25, 0.2
 """Largest further turn, change of scale and shift of a training image, in halves of the window: as
-wide as the protocol's. Half of that was worse on digits of another seed."""
+wide as the protocol's. About half of that was worse on one split of another seed."""
 
 
 def network(split: Split, rotation: str) -> np.ndarray:
