@@ -50,6 +50,13 @@ def test_half_files_are_seen(tmp_path):
     assert len(leftovers(tmp_path)) == 1
 
 
+def test_values_are_nested_once():
+    """Within lists that are nested already others would be too deep for Python."""
+    from damage import DEEPEST, _nested, _places
+
+    assert max(map(len, _places(_nested(900)))) == DEEPEST
+
+
 def spin():
     while True:
         pass
