@@ -37,12 +37,16 @@ METHODS: dict[str, Any] = {"JPATS": JPATS, "aligned views": AlignedViewsClassifi
 
 FLEXIBLE = "affine+elastic"
 MODELS: dict[tuple[str, str], dict[str, Any]] = {
-    ("plankton", "JPATS"): {"transformation": FLEXIBLE, "prior": "learned"},
+    ("plankton", "JPATS"): {"transformation": FLEXIBLE, "prior": "learned", "n_joint": 0},
     ("plankton", "aligned views"): {"transformation": FLEXIBLE},
-    ("digits", "JPATS"): {"transformation": FLEXIBLE, "bounds": search_box("full")},
+    ("digits", "JPATS"): {
+        "transformation": FLEXIBLE,
+        "bounds": search_box("full"),
+        "n_joint": 0,
+    },
     ("digits", "aligned views"): {"transformation": FLEXIBLE, "bounds": search_box("full")},
 }
-"""Options of the models by protocol."""
+"""Options of the models by protocol; all atoms are learned alone, and corrected jointly."""
 
 
 def number(text: str) -> int | str:

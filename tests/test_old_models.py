@@ -41,7 +41,7 @@ def test_jpats(then):
 
 
 def test_jpats_with_the_default_of_then(then):
-    """``n_joint`` was None by default."""
+    """``n_joint`` of None: as many as the classes allow."""
     packed, arrays = pack_jpats(pf.load(DATA / "jpats_0.1.pfold"))
     description = json.loads(json.dumps(packed))  # as a file gives it
     description["options"]["n_joint"] = None

@@ -49,7 +49,8 @@ def check_joint(estimator: Any) -> None:
     """Refuse options that mean nothing."""
     if estimator.reference not in REFERENCES:
         raise unknown_name("reference", estimator.reference, REFERENCES)
-    check_counts(estimator, {"n_base_updates": 1, "patience": 1, "n_tuning": 0, "n_joint": 0})
+    least = {"n_base_updates": 1, "patience": 1, "n_tuning": 0}
+    check_counts(estimator, least | ({} if estimator.n_joint is None else {"n_joint": 0}))
     _check_weight("alpha", estimator.alpha, ALPHAS)
     _check_weight("beta", estimator.beta)
     bound = estimator.max_coef
@@ -110,11 +111,13 @@ def pattern_counts(estimator: Any, problem: JointProblem, seed: int) -> tuple[in
 def joint_settings(estimator: Any, seed: int) -> JointSettings:
     """How the patterns are learned, as far as that does not depend on the images."""
     counts = _counts(estimator)
-    auto = is_auto(estimator.n_atoms)
+    n_joint, auto = estimator.n_joint, is_auto(estimator.n_atoms)
+    if n_joint is None:
+        n_joint = 1 if min(counts) > 1 else max(counts)
     settings = JointSettings(
         alone=make_settings(estimator, AUTO if auto else 1, tol=0.0, seed=seed),
         n_atoms=counts,
-        n_joint=int(estimator.n_joint),
+        n_joint=int(n_joint),
         n_base_updates=int(estimator.n_base_updates),
         significance=estimator.significance,
         acceptance=ACCEPTANCES[estimator.acceptance],
@@ -152,7 +155,7 @@ def _counts(estimator: Any) -> tuple[int, ...]:
     """K_m of every class; the most that it may be where it is chosen."""
     n_atoms, classes = estimator.n_atoms, estimator.classes_
     if is_auto(n_atoms):
-        n_atoms = MOST_CHOSEN + estimator.n_joint
+        n_atoms = MOST_CHOSEN + (1 if estimator.n_joint is None else estimator.n_joint)
     if not isinstance(n_atoms, Mapping):
         n_atoms = {c: n_atoms for c in classes}
     missing = [c for c in classes if c not in n_atoms]

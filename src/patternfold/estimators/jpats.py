@@ -62,9 +62,9 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
 
     .. math:: E = \sum_{m,i} \|u_i^m - U_{λ_i^m}(p^m)\|^2 + α I(u_i^m) .
 
-    The defaults go beyond the paper: the atoms of each class are learned as `PATS` does, and then
-    all atoms of all classes are corrected together, for as many steps as serve images that are held
-    out. `JPATS.paper` gives the published algorithm.
+    The defaults go beyond the paper: the first atoms of each class are learned as `PATS` does, the
+    last few jointly, and then all atoms of all classes are corrected together, for as many steps as
+    serve images that are held out. `JPATS.paper` gives the published algorithm.
 
     Parameters
     ----------
@@ -82,8 +82,9 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         Ψ^m: the image of each class that is nearest its centroid, or farthest from it.
     solver, solver_options, tangent_refinement, refit, projection, n_starts, n_exchanges
         As in `PATS`.
-    n_joint : int, default=0
-        How many atoms of each class are selected jointly, the last ones.
+    n_joint : int, optional
+        How many atoms of each class are selected jointly, the last ones; by default 1, or all of
+        them if some class has only one.
     max_coef : float or "auto", default="auto"
         C: atoms that are selected jointly have ``|c|`` of at most this. Where images of other
         classes outweigh, the error has no minimum without a bound. By default so much that an
@@ -204,7 +205,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         projection: str = "global",
         n_starts: int = 1,
         n_exchanges: int = 0,
-        n_joint: int = 0,
+        n_joint: int | None = None,
         max_coef: float | str = "auto",
         alpha: float | str | Callable[[int], float] | None = None,
         beta: float | Callable[[np.ndarray, np.ndarray], float] | None = None,

@@ -65,8 +65,6 @@ def unpack_jpats(payload: Payload) -> JPATS:
     description, arrays = payload
     shared = _build_shared(description, arrays)
     options = build_options(JPATS, description)
-    if options.get("n_joint", 0) is None:  # the default of version 0.1
-        del options["n_joint"]
     model = JPATS(**(_components(shared) | options))
     dim = shared["transformation_"].parameters.dim
     lam = take_parameters(arrays, "cross_parameters", 3, dim)
