@@ -113,7 +113,7 @@ def joint_settings(estimator: Any, seed: int) -> JointSettings:
     counts = _counts(estimator)
     n_joint, auto = estimator.n_joint, is_auto(estimator.n_atoms)
     if n_joint is None:
-        n_joint = 1 if min(counts) > 1 else max(counts)
+        n_joint = 1 if min(counts) > 1 else 0
     settings = JointSettings(
         alone=make_settings(estimator, AUTO if auto else 1, tol=0.0, seed=seed),
         n_atoms=counts,

@@ -83,8 +83,8 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     solver, solver_options, tangent_refinement, refit, projection, n_starts, n_exchanges
         As in `PATS`.
     n_joint : int, optional
-        How many atoms of each class are selected jointly, the last ones; by default 1, or all of
-        them if some class has only one.
+        How many atoms of each class are selected jointly, the last ones; by default 1, or none if
+        some class has a single atom, which is better learned alone and corrected jointly.
     max_coef : float or "auto", default="auto"
         C: atoms that are selected jointly have ``|c|`` of at most this. Where images of other
         classes outweigh, the error has no minimum without a bound. By default so much that an
