@@ -46,7 +46,7 @@ def images():
     return datasets.random_images(pattern, 8, rng, "similarity", shape=SHAPE, noise=0.02)[0]
 
 
-STAGES = ("search", "_make_bank", "_splat", "_climb", "_assemble", "tangent_model", "squares_of")
+STAGES = ("search", "_make_bank", "_splat", "_climb", "assemble", "tangent_model", "squares_of")
 
 
 MOST_KERNELS = 23

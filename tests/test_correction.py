@@ -10,11 +10,8 @@ from learning_problems import SHAPE, make_problem, pixels_of
 
 from patternfold import manifold
 from patternfold.learning.refit.coefficients import correct_coefficients
-from patternfold.learning.refit.correct import (
-    Equations,
-    correct_all,
-    least_useful,
-)
+from patternfold.learning.refit.correct import correct_all, least_useful
+from patternfold.learning.refit.equations import Equations
 from patternfold.model.atoms import evaluate, make_atoms
 from patternfold.numerics.least_squares import descend
 

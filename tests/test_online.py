@@ -8,7 +8,7 @@ from helpers import STACK_OPTIONS
 
 import patternfold as pf
 from patternfold import datasets
-from patternfold.learning.refit.correct import Reduced
+from patternfold.learning.refit.eliminate import Reduced
 from patternfold.learning.stream.online import agreement
 
 pytestmark = pytest.mark.usefixtures("small_blocks")

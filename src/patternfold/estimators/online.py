@@ -11,7 +11,7 @@ from patternfold.estimators.images import as_weights, pixels_of
 from patternfold.estimators.options import family_of, lighting_of
 from patternfold.files.stacks import Stack, as_stack
 from patternfold.learning.amplitude import Amplitude
-from patternfold.learning.refit.correct import Reduced
+from patternfold.learning.refit.eliminate import Reduced
 from patternfold.learning.stream.online import Moved, move, remembered
 from patternfold.learning.stream.sweep import Model
 from patternfold.model.grid import Grid

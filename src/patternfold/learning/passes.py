@@ -20,7 +20,7 @@ from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.journal import Record, recorded
 from patternfold.learning.problem import Problem
 from patternfold.learning.project.locate import locate
-from patternfold.learning.refit.correct import Reduced, held_parameters, solve_damped
+from patternfold.learning.refit.eliminate import Reduced, held_parameters, solve_damped
 from patternfold.learning.terms import Terms
 from patternfold.model.pattern import Pattern
 

@@ -13,12 +13,8 @@ from jaxtyping import Array, Float
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.observations import Chunk, Observations, distances_to_mean
-from patternfold.learning.refit.correct import (
-    Equations,
-    Sampling,
-    reweighted_chunk,
-    squares_of,
-)
+from patternfold.learning.refit.arrow import reweighted_chunk, squares_of
+from patternfold.learning.refit.equations import Equations, Sampling
 from patternfold.learning.select.solvers import AbstractSolver, Search
 from patternfold.learning.terms import Terms
 from patternfold.model.atoms import AtomFamily, make_atoms

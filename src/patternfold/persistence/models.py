@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from patternfold.estimators.pats import PATS
-from patternfold.learning.refit.correct import Reduced
+from patternfold.learning.refit.eliminate import Reduced
 from patternfold.learning.select.solvers import SOLVERS
 from patternfold.model.losses import AbstractLoss, Squared
 from patternfold.model.prior import Prior

@@ -17,7 +17,7 @@ from scipy import linalg
 
 from patternfold.learning.passes import Look, Seen, added, stepped
 from patternfold.learning.problem import Problem
-from patternfold.learning.refit.correct import Reduced
+from patternfold.learning.refit.eliminate import Reduced
 from patternfold.learning.stream.sweep import Model
 from patternfold.model.pattern import Pattern
 
