@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold._validation import lookup
+from patternfold.estimators.class_manifolds import ClassManifolds
 from patternfold.estimators.fitting import fitting
 from patternfold.estimators.gradients import n_gradients, oriented_gradients
-from patternfold.estimators.images import (
-    ImageEstimator,
-    Pixels,
-    as_targets,
-    as_weights,
-    pixels_of,
-)
+from patternfold.estimators.images import Pixels, as_targets, as_weights, pixels_of
 from patternfold.estimators.joint_options import check_patterns
 from patternfold.estimators.jpats import JPATS
 from patternfold.estimators.options import common_terms, lighting_of
@@ -36,16 +31,13 @@ from patternfold.learning.project.expected import expected_terms
 from patternfold.learning.project.locate import locate
 from patternfold.learning.state import ASKED_TO_STOP, INTERRUPTED, STOPPED, telling_part
 from patternfold.model.grid import Grid
-from patternfold.model.losses import SQUARES, AbstractLoss
-from patternfold.model.pattern import Pattern
-from patternfold.model.prior import Prior
 from patternfold.numerics.precision import precision
 
 FEATURES = {"pixels": "pixel", "gradients": "gradient"}
 """What can stand for a view, and the name of one value of it."""
 
 
-class AlignedViews(TransformerMixin, ImageEstimator):
+class AlignedViews(TransformerMixin, ClassManifolds):
     """Turn images into views aligned to the manifold of every class.
 
     An image is projected on each class's manifold and resampled in that manifold's frame: seen
@@ -103,14 +95,6 @@ class AlignedViews(TransformerMixin, ImageEstimator):
     1.0
     """
 
-    classes_: np.ndarray
-    pattern_labels_: np.ndarray
-
-    takes_missing: ClassVar[bool] = True
-
-    loss_: AbstractLoss = SQUARES
-    prior_: list[Prior] | None = None
-
     def __init__(
         self,
         manifold_learner: PATS | JPATS | None = None,
@@ -162,7 +146,7 @@ class AlignedViews(TransformerMixin, ImageEstimator):
         Ctrl-C is raised unless every class has a pattern. When the learner's callback asks to stop,
         the classes that are left get an atom each: views need all of them.
         """
-        self.patterns_: list[Pattern] = []
+        self.patterns_ = []
         self.stop_reason_ = "every class was learned"
         terms = []
         names = [str(label) for label in self.classes_]

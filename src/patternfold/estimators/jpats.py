@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from patternfold.estimators.checkpoints import checkpointing
 from patternfold.estimators.fitting import fitting
-from patternfold.estimators.images import (
-    ImageEstimator,
-    Pixels,
-    as_targets,
-    as_weights,
-    distinct_rows,
-    pixels_of,
-    pixels_to_project,
-)
+from patternfold.estimators.images import as_targets, as_weights, pixels_of
+from patternfold.estimators.joint_images import joint_problem, store_joint
 from patternfold.estimators.joint_options import check_joint, for_images, joint_settings
-from patternfold.estimators.options import announce, make_callback, make_problem
+from patternfold.estimators.nearest_manifold import NearestManifold
+from patternfold.estimators.options import announce, make_callback
 from patternfold.estimators.pats import PATS
-from patternfold.estimators.probabilities import ProbabilityMixin
 from patternfold.estimators.stack_classes import fit_jointly
-from patternfold.estimators.streams import in_blocks
-from patternfold.estimators.symmetric import learned_symmetries
 from patternfold.files.stacks import as_stack
 from patternfold.learning.amplitude import Amplitude
-from patternfold.learning.effort import Effort
-from patternfold.learning.fitted import fitted_manifolds
-from patternfold.learning.joint import JointProblem
-from patternfold.learning.jpats import JointLearned, learn_jointly
-from patternfold.learning.project import Projection
-from patternfold.learning.retune import known_terms
+from patternfold.learning.jpats import learn_jointly
 from patternfold.learning.select.solvers import AbstractSolver
 from patternfold.learning.state import INTERRUPTED, Progress
 from patternfold.model.dictionaries import AbstractDictionary
-from patternfold.model.losses import SQUARES, AbstractLoss
+from patternfold.model.losses import AbstractLoss
 from patternfold.model.mothers import AbstractMother
-from patternfold.model.pattern import Pattern
 from patternfold.model.prior import Prior
-from patternfold.model.symmetry import Symmetry
 from patternfold.model.transformations import AbstractTransformation
 from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
 
-REJECTED_SHARE = 0.025
-"""Share of the training images that a calibrated threshold takes for outliers."""
 
-
-class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
+class JPATS(NearestManifold):
     r"""Learn the patterns of classes, one each or several, and classify by the nearest manifold.
 
     Joint parameterised atom selection (Algorithm 2 of the paper) lowers a weighted sum of the
@@ -180,13 +158,9 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     1.0
     """
 
-    classes_: np.ndarray
-    pattern_labels_: np.ndarray
-
-    takes_missing: ClassVar[bool] = True
-
-    loss_: AbstractLoss = SQUARES
-    prior_: list[Prior] | None = None
+    cross_parameters_: np.ndarray
+    error_path_: np.ndarray
+    n_iter_: int
 
     def __init__(
         self,
@@ -301,7 +275,7 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         data = {"y": y, "sample_weight": sample_weight, "sample_mask": sample_mask}
         if (stack := as_stack(X)) is not None:
             with fitting(self), checkpointing(self, checkpoint, X, **data):
-                fit_jointly(self, stack, y, sample_weight, sample_mask, REJECTED_SHARE)
+                fit_jointly(self, stack, y, sample_weight, sample_mask)
             return self
         with fitting(self) as interrupts, checkpointing(self, checkpoint, X, **data):
             self.temperature_ = None
@@ -314,131 +288,15 @@ class JPATS(ProbabilityMixin, ClassifierMixin, ImageEstimator):
             settings = joint_settings(self, seed)
             amplitude = Amplitude.of_images("X", rows, always=settings.joint)
             with precision(rows.dtype):
-                problem, inverse = self._problem(pixels, labels, weights, amplitude)
+                problem, inverse = joint_problem(self, pixels, labels, weights, amplitude)
                 announce(self, problem.all.observations)
                 settings, trials = for_images(settings, self, problem, amplitude)
                 learned = learn_jointly(problem, settings, self.reference, make_callback(self))
             if interrupts.asked:
                 learned = learned._replace(reason=INTERRUPTED)
-            self._store(learned, problem, inverse, amplitude)
+            store_joint(self, learned, problem, inverse, amplitude)
             self.cv_trials_ = trials
         return self
 
-    def predict(
-        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
-    ) -> np.ndarray:
-        """Return the class of the nearest manifold, or the outlier label.
-
-        ``effort`` and ``sample_mask`` are those of `patternfold.project`; searching harder hardly
-        ever changes which manifold is nearest.
-        """
-        distances = self.distances(X, effort, sample_mask)
-        found = self.classes_[distances.argmin(axis=1)]
-        outlier = distances.min(axis=1) > self.outlier_threshold_
-        if not outlier.any():
-            return found
-        return np.where(outlier, np.asarray(self.outlier_label_), found)
-
-    def decision_function(
-        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
-    ) -> np.ndarray:
-        """Return −d² to each class; with two classes the difference, positive for the second."""
-        scores = -(self.distances(X, effort, sample_mask).astype(np.float64) ** 2)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def distances(
-        self, X: Any, effort: str | Effort = "quick", sample_mask: Any = None
-    ) -> np.ndarray:
-        """Return the distance of each image to every class: to the nearest of its manifolds."""
-        found = self.project(X, effort, sample_mask)
-        return fitted_manifolds(self).by_class(found.distances)
-
-    @in_blocks
-    def project(
-        self,
-        X: Any,
-        effort: str | Effort = "quick",
-        sample_mask: Any = None,
-        uncertainty: bool = False,
-    ) -> Projection:
-        """Project images on the manifolds of all M patterns: λ (N, M, d), distances (N, M).
-
-        ``pattern_labels_`` tells the class of each.
-        """
-        check_is_fitted(self)
-        pixels = pixels_to_project(self, X, sample_mask)
-        return fitted_manifolds(self).project(pixels.rows, effort, pixels.counted, uncertainty)
-
-    @property
-    def symmetry_(self) -> list[Symmetry]:
-        """Turns and mirrors that leave each pattern as it is."""
-        check_is_fitted(self)
-        return learned_symmetries(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file that `patternfold.load` reads."""
-        from patternfold.persistence import save
-
-        save(self, path)
-
     def _check_options(self) -> None:
         check_joint(self)
-
-    def _problem(
-        self, pixels: Pixels, labels: np.ndarray, weights: np.ndarray, amplitude: Amplitude
-    ) -> tuple[JointProblem, np.ndarray]:
-        """Return the images to learn from, and the place of each of the user's among them."""
-        pixels = pixels.lowered(amplitude)
-        index, summed, place = distinct_rows(pixels, weights, labels)
-        images, labels = pixels.take(index), labels[index]
-        blank = images.blank(self.offset)
-        for m, name in enumerate(self.classes_):
-            if blank[labels == m].all():
-                raise ValueError(
-                    f"All images of class {name!s} are blank or have no weight: there is no "
-                    "pattern to learn. Leave the class out."
-                )
-        names = tuple(str(label) for label in self.classes_)
-        whole = make_problem(self, images, summed, amplitude)
-        return JointProblem(whole, labels, len(names), names), place
-
-    def _store(
-        self,
-        learned: JointLearned,
-        problem: JointProblem,
-        inverse: np.ndarray,
-        amplitude: Amplitude,
-    ) -> None:
-        """Set the fitted attributes, in the order and the unit of the user's images."""
-        state, weights = learned.state, problem.all.weights
-        self.patterns_: list[Pattern] = [amplitude.raised_pattern(p) for p in state.patterns]
-        owners = state.owners or range(len(self.classes_))
-        self.pattern_labels_ = self.classes_[list(owners)]
-        self.transformation_ = problem.all.transformation
-        terms = [
-            known_terms(problem.all, own) for own in learned.terms or [None] * len(self.patterns_)
-        ]
-        self.loss_ = amplitude.raised_loss(terms[0][0])
-        priors = [amplitude.raised_prior(prior) for _, prior in terms if prior is not None]
-        self.prior_ = [p for p in priors if p is not None] or None
-        # Images without weight took no part and have no λ.
-        lam = state.lam[inverse]
-        lam[inverse < 0] = np.nan
-        self.cross_parameters_ = lam
-        scale = np.array([weights.sum(), problem.all.energy])
-        self.error_path_ = np.array(learned.path, np.float64) / scale
-        self.n_iter_ = max(1, len(learned.path) - 1)
-        self.stop_reason_ = learned.reason
-        if learned.reason == INTERRUPTED:
-            warnings.warn(
-                "Learning was interrupted; the model holds the patterns found so far.",
-                stacklevel=3,
-            )
-        threshold = self.outlier_threshold
-        if threshold == "calibrate":
-            nearest = amplitude.raised(np.sqrt(state.squares.min(axis=1)))
-            threshold = float(np.quantile(nearest, 1 - REJECTED_SHARE))
-        self.outlier_threshold_ = np.inf if threshold is None else float(threshold)
-        named = self.classes_.dtype.kind in "OSU"
-        default = "outlier" if named else -1
-        self.outlier_label_ = default if self.outlier_label is None else self.outlier_label

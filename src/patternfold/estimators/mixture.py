@@ -21,12 +21,7 @@ from patternfold.estimators.mixture_options import check_mixture, mixture_settin
 from patternfold.estimators.stack_mixture import fit_mixture
 from patternfold.estimators.streams import in_blocks
 from patternfold.files.stacks import as_stack
-from patternfold.learning.mixture.mixture import (
-    Assigned,
-    Mixture,
-    MixtureLearned,
-    learn_mixture,
-)
+from patternfold.learning.mixture.mixture import Assigned, Mixture, MixtureLearned, learn_mixture
 from patternfold.learning.project import align
 from patternfold.learning.state import Progress
 from patternfold.model.dictionaries import AbstractDictionary

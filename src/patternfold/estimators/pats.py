@@ -10,15 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from patternfold._validation import as_floats
 from patternfold.estimators.checkpoints import checkpointing
-from patternfold.estimators.fitting import fitting, record_run
-from patternfold.estimators.images import (
-    Pixels,
-    as_weights,
-    distinct_rows,
-    pixels_of,
-)
+from patternfold.estimators.fitting import fitting
+from patternfold.estimators.images import as_weights, pixels_of
 from patternfold.estimators.learned_pattern import LearnedPattern
 from patternfold.estimators.online import PartialFitMixin
 from patternfold.estimators.options import (
@@ -26,20 +20,16 @@ from patternfold.estimators.options import (
     check_atoms,
     check_learning,
     make_callback,
-    make_problem,
     make_settings,
 )
+from patternfold.estimators.pattern_images import pattern_problem, store_pattern
+from patternfold.estimators.references import anchor_of, reference_of
 from patternfold.estimators.streams import fit_stack
 from patternfold.files.stacks import as_stack
 from patternfold.learning.amplitude import Amplitude
-from patternfold.learning.effort import EFFORTS
-from patternfold.learning.pats import Learned
-from patternfold.learning.problem import Problem
-from patternfold.learning.project.locate import locate
-from patternfold.learning.retune import known_terms, with_terms
 from patternfold.learning.run import run
 from patternfold.learning.select.solvers import AbstractSolver
-from patternfold.learning.state import INTERRUPTED, Progress, State
+from patternfold.learning.state import INTERRUPTED, Progress
 from patternfold.model.dictionaries import AbstractDictionary
 from patternfold.model.losses import AbstractLoss
 from patternfold.model.mothers import AbstractMother
@@ -282,15 +272,15 @@ class PATS(PartialFitMixin, LearnedPattern):
             settings = make_settings(self, self.n_atoms, self.tol, seed)
             amplitude = Amplitude.of_images("X", rows)
             with precision(rows.dtype):
-                problem, inverse = self._problem(pixels.lowered(amplitude), weights, amplitude)
+                lowered = pixels.lowered(amplitude)
+                problem, inverse = pattern_problem(self, lowered, weights, amplitude)
                 announce(self, problem.observations)
-                reference = self._reference(problem, rows, inverse, amplitude)
-                problem = replace(problem, anchor=self._anchor(rows, inverse))
+                reference = reference_of(self, problem, rows, inverse, amplitude)
+                problem = replace(problem, anchor=anchor_of(self, rows, inverse))
                 learned = run(problem, settings, reference, make_callback(self))
             if interrupts.asked:
                 learned = learned._replace(reason=INTERRUPTED)
-            pattern = amplitude.raised_pattern(learned.state.pattern)
-            self._store(learned, pattern, problem, pixels, inverse, amplitude)
+            store_pattern(self, learned, problem, pixels, inverse, amplitude)
         return self
 
     def _check_options(self) -> None:
@@ -298,94 +288,3 @@ class PATS(PartialFitMixin, LearnedPattern):
         check_learning(self)
         if not self.tol >= 0:
             raise ValueError(f"tol={self.tol!r} must not be negative.")
-
-    def _problem(
-        self, pixels: Pixels, weights: np.ndarray, amplitude: Amplitude
-    ) -> tuple[Problem, np.ndarray]:
-        """Return the images to learn from, and the place of each of the user's among them."""
-        index, summed, place = distinct_rows(pixels, weights)
-        images = pixels.take(index)
-        if images.blank(self.offset).all():
-            raise ValueError(
-                "All images with positive weight are blank: there is no pattern to learn."
-            )
-        return make_problem(self, images, summed, amplitude), place
-
-    def _reference(
-        self, problem: Problem, rows: np.ndarray, inverse: np.ndarray, amplitude: Amplitude
-    ) -> Any:
-        """Return where to start: a name, an image, a pattern, or the state of the last fit."""
-        if self.warm_start and hasattr(self, "pattern_"):
-            last = amplitude.lowered_pattern(self.pattern_)
-            return self._last_state(last, problem, inverse)
-        if isinstance(self.reference, str):
-            return self.reference
-        if isinstance(self.reference, Pattern):
-            return amplitude.lowered_pattern(self.reference)
-        if np.ndim(self.reference) == 0:
-            index = int(np.asarray(self.reference))
-            if not 0 <= index < len(rows):
-                raise ValueError(f"reference={index} is not an index of {len(rows)} images.")
-            if inverse[index] >= 0:
-                return int(inverse[index])
-            return amplitude.lowered(rows[index])
-        return amplitude.lowered(self._reference_image(rows))
-
-    def _anchor(self, rows: np.ndarray, inverse: np.ndarray) -> int | None:
-        """Return the image to learn from that is the reference, if one of them was given."""
-        if isinstance(self.reference, str | Pattern):
-            return None
-        if np.ndim(self.reference) == 0:
-            place = int(inverse[int(np.asarray(self.reference))])
-            return place if place >= 0 else None
-        # Pixels that do not count are 0 in the rows.
-        image = np.nan_to_num(self._reference_image(rows))
-        same = (rows == image).all(axis=1) & (inverse >= 0)
-        return int(inverse[np.argmax(same)]) if same.any() else None
-
-    def _reference_image(self, rows: np.ndarray) -> np.ndarray:
-        """Return the image to start from."""
-        reference: Any = self.reference
-        image = as_floats("reference", reference).astype(rows.dtype)
-        if image.size != rows.shape[1]:
-            raise ValueError(
-                f"reference has shape {image.shape}; the images have {self.image_shape_}."
-            )
-        return image.reshape(-1)
-
-    def _last_state(self, pattern: Pattern, problem: Problem, inverse: np.ndarray) -> State:
-        """Return the last pattern with its λ for the same images, or found anew for others."""
-        family, images = problem.transformation, problem.observations
-        if len(self.parameters_) == len(inverse) and (inverse >= 0).all():
-            lam = np.empty((len(images), family.parameters.dim), images.dtype)
-            lam[inverse] = family.parameters.put_inside(self.parameters_)
-        else:
-            lam = locate(images, [pattern], family, EFFORTS["normal"]).lam[:, 0]
-        return State(pattern, lam, problem.error(pattern, lam))
-
-    def _store(
-        self,
-        learned: Learned,
-        pattern: Pattern,
-        problem: Problem,
-        pixels: Pixels,
-        inverse: np.ndarray,
-        amplitude: Amplitude,
-    ) -> None:
-        """Set the fitted attributes, in the order and the unit of the user's images."""
-        self.pattern_ = pattern
-        self.transformation_ = problem.transformation
-        with precision(problem.observations.dtype):
-            problem = with_terms(problem, *learned.state[:2])
-            gain, offset = problem.light(learned.state.pattern, learned.state.lam)
-        loss, prior = known_terms(problem, problem.terms)
-        self.loss_, self.prior_ = amplitude.raised_loss(loss), amplitude.raised_prior(prior)
-        self.parameters_ = learned.state.lam[inverse]
-        self.gain_, self.offset_ = gain[inverse], amplitude.raised(offset)[inverse]
-        idle = inverse < 0
-        if idle.any():
-            # Images without weight took no part; they have a place on the manifold all the same.
-            found = self._project(pixels.take(idle))
-            self.parameters_[idle] = found.parameters
-            self.gain_[idle], self.offset_[idle] = found.gain, found.offset
-        record_run(self, learned, problem.energy)

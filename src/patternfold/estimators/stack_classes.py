@@ -9,6 +9,7 @@ import numpy as np
 
 from patternfold._validation import as_floats
 from patternfold.estimators.images import as_weights
+from patternfold.estimators.joint_images import calibrated_threshold
 from patternfold.estimators.joint_options import joint_settings
 from patternfold.estimators.options import family_of, lighting_of
 from patternfold.estimators.streams import remember_shape
@@ -72,9 +73,7 @@ def spread_over_classes(labels: np.ndarray, most: int) -> np.ndarray:
     return np.unique(np.concatenate(chosen))
 
 
-def fit_jointly(
-    estimator: Any, stack: Stack, y: Any, sample_weight: Any, sample_mask: Any, rejected: float
-) -> None:
+def fit_jointly(estimator: Any, stack: Stack, y: Any, sample_weight: Any, sample_mask: Any) -> None:
     """Learn `JPATS` from a part of a stack, correct it on all images, and project all of them."""
     labels = np.asarray(y)
     if len(labels) != len(stack):
@@ -91,8 +90,7 @@ def fit_jointly(
     found = estimator.project(stack, sample_mask=sample_mask)
     estimator.cross_parameters_ = found.parameters
     if estimator.outlier_threshold == "calibrate":
-        nearest = found.distances.min(axis=1)
-        estimator.outlier_threshold_ = float(np.quantile(nearest, 1 - rejected))
+        estimator.outlier_threshold_ = calibrated_threshold(found.distances.min(axis=1))
 
 
 def _correctable(estimator: Any) -> bool:

@@ -24,6 +24,7 @@ from patternfold.estimators.options import (
     prior_of,
     transformation_of,
 )
+from patternfold.estimators.references import asked_reference
 from patternfold.files.stacks import Stack, as_stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.retune import known_terms
@@ -143,7 +144,7 @@ def fit_stack(estimator: Any, stack: Stack, sample_weight: Any, sample_mask: Any
     source = Source(stack, model, weights, sample_mask, active_place())
     warm = _warm(estimator, amplitude)
     with precision(stack.floats):
-        reference = _reference(estimator, stack, amplitude)
+        reference = asked_reference(estimator, len(stack), stack.floats, amplitude)
         found = learn_stack(source, settings, reference, make_callback(estimator), warm)
     _store(estimator, found, model)
 
@@ -174,26 +175,6 @@ def _warm(estimator: Any, amplitude: Amplitude) -> Pattern | None:
     if not estimator.warm_start or not hasattr(estimator, "pattern_"):
         return None
     return amplitude.lowered_pattern(estimator.pattern_)
-
-
-def _reference(estimator: Any, stack: Stack, amplitude: Amplitude) -> Any:
-    """Where to start: a name, an index of an image, an image or a pattern."""
-    reference = estimator.reference
-    if isinstance(reference, str):
-        return reference
-    if isinstance(reference, Pattern):
-        return amplitude.lowered_pattern(reference)
-    if np.ndim(reference) == 0:
-        index = int(np.asarray(reference))
-        if not 0 <= index < len(stack):
-            raise ValueError(f"reference={index} is not an index of {len(stack)} images.")
-        return index
-    image = as_floats("reference", reference).astype(stack.floats)
-    if image.size != estimator.n_features_in_:
-        raise ValueError(
-            f"reference has shape {image.shape}; the images have {estimator.image_shape_}."
-        )
-    return amplitude.lowered(image.reshape(-1))
 
 
 def _store(estimator: Any, found: Settled, model: Model) -> None:
