@@ -12,7 +12,7 @@ from patternfold import AlignedViews, Effort, datasets
 from patternfold.cli import main
 from patternfold.learning.effort import EFFORTS, as_effort
 from patternfold.learning.lighting import PLAIN
-from patternfold.learning.project.search import _misfit
+from patternfold.learning.project.ends import misfit_of
 from patternfold.model.grid import Grid
 
 FAMILY = "similarity"
@@ -92,7 +92,7 @@ def test_what_counts_as_a_misfit(rng):
     lines[10, 5:40], lines[11, 5:40] = 1, -1  # neighbours across differ in sign
     residuals = jnp.concatenate([noise, blot.reshape(1, n), lines.reshape(1, n)])
     energies = (residuals**2).sum(axis=1)
-    found = np.asarray(_misfit(residuals, energies, jnp.full(6, n, np.float32), grid))
+    found = np.asarray(misfit_of(residuals, energies, jnp.full(6, n, np.float32), grid))
     # Of the noise's energy: 0.53/√n from its sizes, 0.71/√n from neighbours, four deviations.
     assert (np.abs(found[:4]) < 4 * 0.71 / np.sqrt(n)).all()
     assert (found[4:] > 0.8).all()

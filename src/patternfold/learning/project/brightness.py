@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from patternfold.learning.amplitude import Amplitude
-from patternfold.learning.project.search import Found
+from patternfold.learning.project.found import Found
 
 
 def in_range(

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 from patternfold.learning.distance import Distance
 from patternfold.learning.observations import Chunk
 from patternfold.learning.project.bank import Bank, choose_candidates, pool
-from patternfold.learning.project.search import CONVERGED, UNFINISHED
+from patternfold.learning.project.found import CONVERGED, UNFINISHED
 from patternfold.numerics.compilation import compiled
 
 _FIRST_STEP, _LAST_STEP = 1 / 16, 1e-5

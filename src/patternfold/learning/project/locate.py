@@ -14,8 +14,9 @@ from patternfold.learning.distance import Distance
 from patternfold.learning.effort import Effort
 from patternfold.learning.observations import Observations
 from patternfold.learning.project.bank import make_bank
+from patternfold.learning.project.found import EMPTY, UNFINISHED, Found
 from patternfold.learning.project.line_search import line_search
-from patternfold.learning.project.search import EMPTY, UNFINISHED, Found, Scope, search
+from patternfold.learning.project.search import Scope, search
 from patternfold.learning.terms import Terms, stacked
 from patternfold.model.atoms import Atoms, stack_atoms
 from patternfold.model.pattern import Pattern

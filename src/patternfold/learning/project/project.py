@@ -16,8 +16,8 @@ from patternfold.learning.missing import as_mask
 from patternfold.learning.observations import Observations
 from patternfold.learning.project.brightness import in_range
 from patternfold.learning.project.expected import as_priors, expected_terms
+from patternfold.learning.project.found import BLANK, EMPTY, Found
 from patternfold.learning.project.locate import locate, locate_by_lines
-from patternfold.learning.project.search import BLANK, EMPTY, Found
 from patternfold.learning.project.uncertainty import covariances
 from patternfold.learning.terms import Terms
 from patternfold.model.box import Box

@@ -10,9 +10,9 @@ from jaxtyping import Array, Float
 
 from patternfold.learning.distance import Distance
 from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.project.ends import FLAT
 from patternfold.learning.project.locate import distance_to
 from patternfold.learning.project.modes import counted, noise_variance
-from patternfold.learning.project.search import FLAT
 from patternfold.learning.terms import Terms
 from patternfold.model.box import Box
 from patternfold.model.pattern import Pattern
