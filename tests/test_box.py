@@ -35,6 +35,18 @@ def test_clip_moves_to_the_nearest_bound_and_leaves_periodic_ones(box):
     np.testing.assert_array_equal(clipped, [[9.0, 0.5, 2.0], [-9.0, -0.5, 0.5], [1.0, 0.1, 1.0]])
 
 
+@pytest.mark.parametrize("library", [np, jnp], ids=["numpy", "jax"])
+def test_periodic_parameters_are_compared_the_short_way_around(box, library):
+    values = library.asarray([[[3.0, 0.4, 1.0], [0.5, -0.1, 1.25]]], dtype=np.float32)
+    others = library.asarray([[[-3.0, -0.4, 1.0], [0.0, 0.0, 1.0]]], dtype=np.float32)
+    short = 6 - 2 * np.pi
+    difference = box.difference(values, others)
+    # Sums of numbers below 10 in float32.
+    expected = [[[short, 0.8, 0.0], [0.5, -0.1, 0.25]]]
+    np.testing.assert_allclose(difference, expected, atol=2e-6)
+    np.testing.assert_allclose(box.separation(values, others), [[0.8, 0.25 / 1.5]], atol=2e-6)
+
+
 def test_put_inside_needs_no_second_call(box, rng):
     values = rng.normal(scale=5, size=(100, 3))
     inside = box.put_inside(values)

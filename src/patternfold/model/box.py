@@ -144,10 +144,17 @@ class Box:
         lower, upper, periodic = self._arrays(values, self.lower, self.upper, self.periodic)
         return xp.where(periodic, values, xp.clip(values, lower, upper))
 
-    def difference(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    def difference(self, values: Any, others: Any) -> Any:
         """Return values − others, the short way around for periodic parameters."""
-        apart = values - others
-        return np.where(self.periodic, apart - self.width * np.round(apart / self.width), apart)
+        xp, apart = _namespace(values - others)
+        width, periodic = self._arrays(apart, self.width, self.periodic)
+        return xp.where(periodic, apart - width * xp.round(apart / width), apart)
+
+    def separation(self, values: Any, others: Any) -> Any:
+        """Return how far apart rows are: the most in any parameter, as a share of its interval."""
+        xp, apart = _namespace(self.difference(values, others))
+        (width,) = self._arrays(apart, self.width)
+        return xp.abs(apart / width).max(axis=-1)
 
     def put_inside(self, values: Any) -> Any:
         """Wrap periodic parameters and clip the others: the nearest point of the box."""

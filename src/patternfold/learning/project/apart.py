@@ -32,18 +32,8 @@ def apart(
         best = open_cost.argmin(axis=2)[..., None]
         least = jnp.take_along_axis(open_cost, best, axis=2)[..., 0]
         own = jnp.take_along_axis(lam, best[..., None], axis=2)
-        closed = jnp.where(_same_pose(box, lam, own), jnp.inf, open_cost)
+        closed = jnp.where(box.separation(lam, own) <= SAME_POSE, jnp.inf, open_cost)
         return closed, (own[:, :, 0], least)
 
     _, (picked, least) = jax.lax.scan(pick, cost, length=min(count, cost.shape[2]))
     return jnp.moveaxis(picked, 0, 2), jnp.moveaxis(least, 0, 2)
-
-
-def _same_pose(
-    box: Box, lam: Float[Array, "B M C d"], other: Float[Array, "B M #C d"]
-) -> Bool[Array, "B M C"]:
-    """Tell points that are within `SAME_POSE` of others."""
-    width = jnp.asarray(box.width, lam.dtype).reshape(1, 1, 1, -1)
-    periodic = jnp.asarray(box.periodic).reshape(1, 1, 1, -1)
-    gap = jnp.abs(lam - other) / width
-    return jnp.where(periodic, jnp.minimum(gap, 1 - gap), gap).max(axis=3) <= SAME_POSE

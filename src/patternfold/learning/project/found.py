@@ -53,8 +53,8 @@ class Found(NamedTuple):
 
         λ* itself comes first, in place of what that search has made of it.
         """
-        apart = np.abs(box.difference(other.modes, self.lam[:, :, None])) / box.width
-        apart = np.nan_to_num(apart.max(axis=-1), nan=np.inf)
+        apart = box.separation(other.modes, self.lam[:, :, None])
+        apart = np.nan_to_num(apart, nan=np.inf)
         own = apart.argmin(axis=-1)[..., None]
         order = np.argsort(np.arange(apart.shape[-1]) != own, axis=-1, kind="stable")
         modes = np.take_along_axis(other.modes, order[..., None], axis=2)
