@@ -8,8 +8,8 @@ import pytest
 
 from patternfold import Pattern, datasets
 from patternfold.datasets import Split
-from patternfold.experiments import class_comparison, outlier_classification
-from patternfold.experiments.class_comparison import (
+from patternfold.experiments import class_claims, class_steps, outlier_classification
+from patternfold.experiments.class_steps import (
     JPATS,
     LDA,
     LLA,
@@ -107,13 +107,13 @@ def test_registered_images_wait_for_what_registers_them(split):
     settings = Configuration(6, 6, n_repeats=1, counts=(1, 4), counts_ours=(4,))
     options = {"transformation": FAMILY}
     patterns = {"coef": np.ones(1), "gamma": np.ones((1, 5)), "n_atoms": [1]}
-    follow = partial(class_comparison.registered_steps, [split], settings, options)
+    follow = partial(class_steps.registered_steps, [split], settings, options)
     assert follow({}) == {}
     assert set(follow({"views-4-0": patterns})) == {"SMP-0", "SAS-0"}
     both = {"registration-0": {"aligned": split.X, "aligned_test": split.X_test}}
     assert set(follow(both)) == {"aligned-pixels-0"}
     known = split._replace(aligned=split.X, aligned_test=split.X_test)
-    follow = partial(class_comparison.registered_steps, [known], settings, options)
+    follow = partial(class_steps.registered_steps, [known], settings, options)
     assert set(follow({"views-4-0": patterns})) == {"SMP-registered-0"}
     steps = first_steps([known], settings, options)
     assert {"SMP-0", "SAS-0", "aligned-pixels-0"} <= set(steps)
@@ -236,17 +236,17 @@ def test_generated_shapes_of_a_class_are_alike_but_not_equal():
 def test_claims_are_judged_by_the_numbers():
     table = {name: ([12], np.array([[5.0]])) for name in (JPATS, PATS, OURS, VIEWS)}
     others = {name: ([], np.array([[9.0]])) for name in ("SMP", "SAS", "LLA", "SLLE", LDA)}
-    errors = table | others | {class_comparison.NETWORK: ([], np.array([[4.0]]))}
-    assert not class_comparison.best_claim(errors, "digits").holds
-    assert not class_comparison.aligned_claim(errors, "digits").holds
+    errors = table | others | {class_steps.NETWORK: ([], np.array([[4.0]]))}
+    assert not class_claims.best_claim(errors, "digits").holds
+    assert not class_claims.aligned_claim(errors, "digits").holds
     errors[JPATS] = ([12], np.array([[3.0]]))
-    assert class_comparison.best_claim(errors, "digits").holds
-    assert class_comparison.aligned_claim(errors, "digits").holds
+    assert class_claims.best_claim(errors, "digits").holds
+    assert class_claims.aligned_claim(errors, "digits").holds
 
 
 def test_an_early_end_is_told():
     settings = Configuration(6, 6, n_repeats=2, counts=(1, 4))
     complete = {"JPATS-0": {"n_atoms": [4, 4]}, "JPATS-1": {"n_atoms": [4, 4]}}
-    assert class_comparison.early_end(complete, settings) == ""
-    ended = class_comparison.early_end(complete | {"JPATS-1": {"n_atoms": [2, 4]}}, settings)
+    assert class_claims.early_end(complete, settings) == ""
+    ended = class_claims.early_end(complete | {"JPATS-1": {"n_atoms": [2, 4]}}, settings)
     assert "3.5 of 4 atoms" in ended

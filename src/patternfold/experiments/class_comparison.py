@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from patternfold.datasets import Split
 from patternfold.experiments import drawing
-from patternfold.experiments.base import Claim, Outcome, Picture, Values
-from patternfold.experiments.classification import (
-    aligned_pixels,
-    ours,
-    pixels,
-    published,
-    pursued,
-    pursued_registered,
-    register_all,
-    unpack,
-    views,
+from patternfold.experiments.base import Outcome, Picture
+from patternfold.experiments.class_claims import aligned_claim, best_claim, early_end, trade_claim
+from patternfold.experiments.class_errors import Errors, errors_of, rows_of
+from patternfold.experiments.class_steps import (
+    JPATS,
+    JPATS_PRINTED,
+    LDA,
+    LLA,
+    NETWORK,
+    OURS,
+    PATS,
+    PATS_GLOBAL,
+    SAS,
+    SLLE,
+    SMP,
+    SMP_REGISTERED,
+    VIEWS,
+    Configuration,
+    Found,
+    do_all,
 )
-from patternfold.experiments.context import Context, Work
-from patternfold.experiments.options import Options, family_of
+from patternfold.experiments.classification import unpack
+from patternfold.experiments.context import Context
+from patternfold.experiments.options import Options
 
-JPATS, PATS, SMP, SAS = "JPATS", "PATS", "SMP", "SAS"
-JPATS_PRINTED, PATS_GLOBAL = "JPATS, α as printed", "PATS, λ over Λ"
-SMP_REGISTERED = "SMP, our registration"
-LLA, SLLE, LDA, NETWORK = "LLA", "SLLE", "LDA", "neural network"
-OURS, VIEWS = "ours: JPATS", "ours: aligned views"
 STYLES: dict[str, dict[str, Any]] = {
     OURS: {"color": "#d1495b", "marker": "o"},
     VIEWS: {"color": "#8c1c2e", "marker": "D"},
@@ -46,163 +49,6 @@ STYLES: dict[str, dict[str, Any]] = {
     LDA: {"color": "#6a4c93", "linestyle": "-."},
     NETWORK: {"color": "#b08bc9", "linestyle": "-."},
 }
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """Sizes of a comparison of classifiers.
-
-    Attributes
-    ----------
-    n_train, n_test : int
-        Images per class.
-    classes : sequence of int
-        Classes of digits; for other sets only their number counts.
-    n_repeats : int
-        Splits with different training and test images.
-    counts : sequence of int
-        Numbers of atoms per class of the published methods.
-    counts_ours : sequence of int
-        Numbers of atoms per class of ours, each a fit of its own.
-    n_repeats_fewer : int
-        Splits on which ours have fewer than the most atoms.
-    n_repeats_variants : int
-        Splits on which JPATS also has the paper's values of α, and PATS its λ over Λ.
-    rotation : str
-        Protocol of the random rotations, where images are transformed.
-    canvas : (int, int)
-        Size of transformed images.
-    """
-
-    n_train: int
-    n_test: int
-    classes: Sequence[int] = (2, 3, 5, 8, 9)
-    n_repeats: int = 3
-    counts: Sequence[int] = (1, 2, 4, 6, 8, 12)
-    counts_ours: Sequence[int] = (4, 8, 12)
-    n_repeats_fewer: int = 1
-    n_repeats_variants: int = 1
-    rotation: str = "moderate"
-    canvas: tuple[int, int] = (40, 40)
-
-    @property
-    def n_atoms(self) -> int:
-        """Most atoms per class."""
-        return max(self.counts)
-
-
-Found = Mapping[str, Values]
-Errors = dict[str, tuple[list[int], np.ndarray]]
-"""By method: numbers of atoms, and errors in percent, splits (rows) × numbers of atoms."""
-
-
-def do_all(
-    context: Context, splits: Sequence[Split], options: Options, of: str | None = None
-) -> Found:
-    """Do all steps: those that need no other, and those on images that others have aligned."""
-    settings: Configuration = context.configuration
-    then = partial(registered_steps, splits, settings, options)
-    return context.parallel(first_steps(splits, settings, options), of, then)
-
-
-def first_steps(
-    splits: Sequence[Split], settings: Configuration, options: Options
-) -> dict[str, Work]:
-    """Return the work that needs no other, the longest first."""
-    counts, n_neighbors = list(settings.counts), family_of(options).parameters.dim + 1
-    learn: dict[str, Work] = {}
-    rest: dict[str, Work] = {}
-    for r, split in enumerate(splits):
-        for k in fitted_counts(settings, r):
-            learn[f"ours-{k}-{r}"] = partial(ours, split, k, options)
-            rest[f"views-{k}-{r}"] = partial(views, split, k, options)
-        for variant in ("JPATS", "PATS"):
-            learn[f"{variant}-{r}"] = partial(published, split, variant, counts, options)
-        if r < settings.n_repeats_variants:
-            for variant in ("JPATS-printed", "PATS-global"):
-                rest[f"{variant}-{r}"] = partial(published, split, variant, counts, options)
-        rest[f"pixels-{r}"] = partial(pixels, split, n_neighbors)
-        rest |= aligned_steps(split, r, settings, options)
-    return learn | rest
-
-
-def aligned_steps(
-    split: Split, r: int, settings: Configuration, options: Options
-) -> dict[str, Work]:
-    """Return the work on images as they were before, or that of registering them."""
-    if split.aligned is None or split.aligned_test is None:
-        return {f"registration-{r}": partial(register_all, split, settings.n_atoms, options)}
-    counts = list(settings.counts)
-    work: dict[str, Work] = {
-        f"{method}-{r}": partial(pursued, method, split.aligned, split, counts, options)
-        for method in (SMP, SAS)
-    }
-    pixels_of = partial(aligned_pixels, split.aligned, split.aligned_test, split)
-    return work | {f"aligned-pixels-{r}": pixels_of}
-
-
-def fitted_counts(settings: Configuration, repeat: int) -> list[int]:
-    """Numbers of atoms that ours are fitted with on a split: all of them on the first few."""
-    fewer = [k for k in settings.counts_ours if k < settings.n_atoms]
-    return [settings.n_atoms, *(fewer if repeat < settings.n_repeats_fewer else [])]
-
-
-def registered_steps(
-    splits: Sequence[Split], settings: Configuration, options: Options, found: Found
-) -> dict[str, Work]:
-    """Return the work on images that patterns of ours register, as far as these are there."""
-    counts, work = list(settings.counts), {}
-    for r, split in enumerate(splits):
-        known = split.aligned is not None
-        if values := found.get(f"views-{settings.n_atoms}-{r}"):
-            patterns = {name: values[name] for name in ("coef", "gamma", "n_atoms")}
-            keys = {SMP: "SMP-registered"} if known else {SMP: "SMP", SAS: "SAS"}
-            for method, key in keys.items():
-                arguments = (method, patterns, split, counts, options)
-                work[f"{key}-{r}"] = partial(pursued_registered, *arguments)
-        if not known and (both := found.get(f"registration-{r}")):
-            aligned, aligned_test = both["aligned"], both["aligned_test"]
-            work[f"aligned-pixels-{r}"] = partial(aligned_pixels, aligned, aligned_test, split)
-    return work
-
-
-def errors_of(found: Found, settings: Configuration) -> Errors:
-    """Collect the errors of all methods."""
-    repeats, counts = range(settings.n_repeats), list(settings.counts)
-    errors: Errors = {}
-    names = {JPATS: "JPATS", JPATS_PRINTED: "JPATS-printed"}
-    names |= {PATS: "PATS", PATS_GLOBAL: "PATS-global"}
-    names |= {SMP: "SMP", SMP_REGISTERED: "SMP-registered", SAS: "SAS"}
-    for label, key in names.items():
-        runs = [found[f"{key}-{r}"]["errors"] for r in repeats if f"{key}-{r}" in found]
-        if runs:
-            errors[label] = counts, np.array(runs)
-    for label, key in ((OURS, "ours"), (VIEWS, "views")):
-        errors[label] = _errors_of_ours(found, key, settings)
-    for label, key in ((LLA, "pixels"), (SLLE, "pixels"), (LDA, "aligned-pixels")):
-        values = [found[f"{key}-{r}"][label] for r in repeats]
-        errors[label] = [], np.array(values)[:, None]
-    values = [found[f"aligned-pixels-{r}"]["network"] for r in repeats]
-    errors[NETWORK] = [], np.array(values)[:, None]
-    return errors
-
-
-def _errors_of_ours(
-    found: Found, key: str, settings: Configuration
-) -> tuple[list[int], np.ndarray]:
-    """Errors of fits of their own; NaN where a split has no such fit."""
-    counts = sorted({*settings.counts_ours, settings.n_atoms})
-    table = np.full((settings.n_repeats, len(counts)), np.nan)
-    for r in range(settings.n_repeats):
-        for j, k in enumerate(counts):
-            if k in fitted_counts(settings, r):
-                table[r, j] = found[f"{key}-{k}-{r}"]["errors"][0]
-    return counts, table
-
-
-def last(errors: Errors, method: str) -> float:
-    """Mean error of a method with all its atoms."""
-    return float(errors[method][1][:, -1].mean())
 
 
 def outcome(
@@ -223,24 +69,6 @@ def outcome(
         trade_claim(found, errors, what, ended),
     ]
     return Outcome(rows_of(errors), pictures(splits[0], found, errors, settings), claims, notes)
-
-
-def rows_of(errors: Errors) -> list[Values]:
-    """Rows of metrics: mean and standard deviation over the splits."""
-    rows: list[Values] = []
-    for method, (counts, table) in errors.items():
-        for j in range(table.shape[1]):
-            values = table[~np.isnan(table[:, j]), j]
-            rows.append(
-                {
-                    "method": method,
-                    "atoms": counts[j] if counts else "",
-                    "error_percent": float(values.mean()),
-                    "std": float(values.std()),
-                    "splits": len(values),
-                }
-            )
-    return rows
 
 
 def pictures(
@@ -277,76 +105,3 @@ def pictures(
         ),
         "error": Picture(figure, f"Misclassified test images, mean of {text}"),
     }
-
-
-def early_end(found: Found, settings: Configuration) -> str:
-    """Say where joint selection ended before the patterns of all classes were complete."""
-    counts = [found[f"JPATS-{r}"]["n_atoms"] for r in range(settings.n_repeats)]
-    mean = float(np.mean(counts))
-    if mean == settings.n_atoms:
-        return ""
-    return (
-        f"JPATS ended with {mean:.1f} of {settings.n_atoms} atoms per class on average: further "
-        "ones did not lower the misclassification of the training images, or were insignificant."
-    )
-
-
-def best_claim(errors: Errors, what: str, ended: str = "") -> Claim:
-    """JPATS is best among the methods that see transformed images, or build manifolds."""
-    others = [m for m in (PATS, SMP, SAS, LLA, SLLE) if m in errors]
-    jpats, best = last(errors, JPATS), min(last(errors, m) for m in others)
-    reasons = [] if jpats < best or not ended else [ended]
-    variants = [m for m in (JPATS_PRINTED, PATS_GLOBAL) if m in errors]
-    if variants:
-        reasons.append(f"On the first split: {listed(errors, variants)}.")
-    return Claim(
-        f"JPATS classifies the {what} better than PATS, SMP, SAS, LLA and SLLE.",
-        f"misclassified: {listed(errors, [JPATS, *others])}; {below_pats(errors)}",
-        jpats < best,
-        listed(errors, [OURS, VIEWS]),
-        " ".join(reasons),
-    )
-
-
-def below_pats(errors: Errors) -> str:
-    """Say how often JPATS is below PATS: with all atoms by split, in the mean by atoms."""
-    (counts, jpats), (_, pats) = errors[JPATS], errors[PATS]
-    splits = int((jpats[:, -1] < pats[:, -1]).sum())
-    fewer = int((jpats.mean(axis=0) < pats.mean(axis=0)).sum())
-    return (
-        f"JPATS is below PATS on {splits} of {len(jpats)} splits, and in the mean with {fewer} of "
-        f"{len(counts)} numbers of atoms"
-    )
-
-
-def aligned_claim(errors: Errors, what: str, ended: str = "") -> Claim:
-    """JPATS is better than classifiers of aligned images."""
-    jpats, best = last(errors, JPATS), min(last(errors, m) for m in (LDA, NETWORK))
-    return Claim(
-        f"JPATS classifies the {what} better than LDA and a neural network on aligned images.",
-        "misclassified: " + listed(errors, [JPATS, LDA, NETWORK]),
-        jpats < best,
-        listed(errors, [OURS, VIEWS]),
-        "" if jpats < best else ended,
-    )
-
-
-def trade_claim(found: Found, errors: Errors, what: str, ended: str = "") -> Claim:
-    """PATS approximates better, JPATS classifies better."""
-    keys = {PATS: "PATS-0", JPATS: "JPATS-0"}
-    near = {name: float(found[key]["path"][-1, 1]) for name, key in keys.items()}
-    ours_near = [v["path"][-1, 1] for key, v in found.items() if key.startswith("ours-")]
-    holds = near[PATS] < near[JPATS] and last(errors, JPATS) < last(errors, PATS)
-    return Claim(
-        f"PATS approximates the {what} better than JPATS, which classifies them better.",
-        f"approximation error PATS {near[PATS]:.3f}, JPATS {near[JPATS]:.3f}; "
-        "misclassified: " + listed(errors, [PATS, JPATS]),
-        holds,
-        f"approximation error {float(ours_near[0]):.3f}, misclassified {last(errors, OURS):.1f} %",
-        "" if holds else ended,
-    )
-
-
-def listed(errors: Errors, methods: Sequence[str]) -> str:
-    """Mean errors in words."""
-    return ", ".join(f"{method} {last(errors, method):.1f} %" for method in methods)

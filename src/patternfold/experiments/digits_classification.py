@@ -8,7 +8,8 @@ from typing import Any
 from patternfold import datasets
 from patternfold.datasets import Split
 from patternfold.experiments.base import Experiment, Outcome
-from patternfold.experiments.class_comparison import Configuration, outcome
+from patternfold.experiments.class_comparison import outcome
+from patternfold.experiments.class_steps import Configuration
 from patternfold.experiments.classification import PUBLISHED
 from patternfold.experiments.context import Context
 

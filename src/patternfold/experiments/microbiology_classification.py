@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patternfold.experiments.base import Experiment, Outcome
-from patternfold.experiments.class_comparison import Configuration, outcome
+from patternfold.experiments.class_comparison import outcome
+from patternfold.experiments.class_steps import Configuration
 from patternfold.experiments.classification import PUBLISHED
 from patternfold.experiments.context import Context
 from patternfold.experiments.standins import split_organisms

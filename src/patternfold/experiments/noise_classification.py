@@ -12,8 +12,9 @@ import numpy as np
 from patternfold.datasets import Split
 from patternfold.experiments import drawing
 from patternfold.experiments.base import Claim, Experiment, Outcome, Picture, Values
-from patternfold.experiments.class_comparison import JPATS, OURS, STYLES
-from patternfold.experiments.class_comparison import Configuration as Protocol
+from patternfold.experiments.class_comparison import STYLES
+from patternfold.experiments.class_steps import JPATS, OURS
+from patternfold.experiments.class_steps import Configuration as Protocol
 from patternfold.experiments.classification import (
     PUBLISHED,
     manifold_distances,

@@ -13,8 +13,9 @@ from patternfold import datasets
 from patternfold.datasets import Split
 from patternfold.experiments import digits_classification, drawing
 from patternfold.experiments.base import Claim, Experiment, Outcome, Picture, Values
-from patternfold.experiments.class_comparison import JPATS, OURS, PATS, STYLES, first_steps
-from patternfold.experiments.class_comparison import Configuration as Protocol
+from patternfold.experiments.class_comparison import STYLES
+from patternfold.experiments.class_steps import JPATS, OURS, PATS, first_steps
+from patternfold.experiments.class_steps import Configuration as Protocol
 from patternfold.experiments.classification import (
     PUBLISHED,
     manifold_distances,
