@@ -9,7 +9,8 @@ import patternfold as pf
 from patternfold.estimators import joint_options
 from patternfold.learning import validation
 from patternfold.learning.joint import JointProblem, JointState
-from patternfold.learning.jpats import JointLearned, JointSettings
+from patternfold.learning.joint_settings import JointSettings
+from patternfold.learning.jpats import JointLearned
 from patternfold.learning.observations import Observations
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.schedules import SigmoidAlpha

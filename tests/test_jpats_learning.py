@@ -17,7 +17,9 @@ from patternfold.learning.joint import (
     first_projection,
     frozen_squares,
 )
-from patternfold.learning.jpats import JointSettings, iterations, signed_problem
+from patternfold.learning.joint_atoms import signed_problem
+from patternfold.learning.joint_settings import JointSettings
+from patternfold.learning.jpats import iterations
 from patternfold.learning.observations import Observations
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.refit import tuning

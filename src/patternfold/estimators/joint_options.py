@@ -22,7 +22,7 @@ from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.choose import MOST_CHOSEN
 from patternfold.learning.choose_patterns import chosen_count
 from patternfold.learning.joint import JointProblem
-from patternfold.learning.jpats import JointSettings
+from patternfold.learning.joint_settings import JointSettings
 from patternfold.learning.schedules import (
     RELATIVE_ALPHA,
     AlphaSchedule,

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from patternfold.learning.joint import JointProblem, cross_project
-from patternfold.learning.jpats import JointSettings, learn_jointly
+from patternfold.learning.joint_settings import JointSettings
+from patternfold.learning.jpats import learn_jointly
 from patternfold.learning.schedules import RELATIVE_ALPHA, SigmoidAlpha
 from patternfold.learning.state import INTERRUPTED
 
