@@ -10,12 +10,8 @@ from learning_problems import SHAPE, make_problem, pixels_of
 
 from patternfold import Grid
 from patternfold.learning.effort import LEARNING
-from patternfold.learning.observations import (
-    CHUNK_BYTES,
-    Observations,
-    chunk_size,
-    distances_to_mean,
-)
+from patternfold.learning.mean_image import distances_to_mean
+from patternfold.learning.observations import CHUNK_BYTES, Observations, chunk_size
 from patternfold.learning.project.locate import locate
 from patternfold.learning.select.points import gather
 

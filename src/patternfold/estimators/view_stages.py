@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from patternfold.estimators.gradients import gathered_gradients
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.lighting import Lighting
-from patternfold.learning.observations import Chunk
 from patternfold.learning.project.align import sample
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import AbstractTransformation

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from patternfold.learning.many import GROWN_ON
-from patternfold.learning.observations import distances_to_mean
+from patternfold.learning.mean_image import distances_to_mean
 from patternfold.learning.pats import update_parameters
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.retune import retuned

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.chunk import Chunk
+from patternfold.learning.observations import Observations
 from patternfold.model.grid import Grid
 from patternfold.numerics.compilation import compiled
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from patternfold.learning.codecs import StateCodec
 from patternfold.learning.journal import recorded
-from patternfold.learning.observations import distances_to_mean
+from patternfold.learning.mean_image import distances_to_mean
 from patternfold.learning.pats import correct_at_length, update_parameters
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.retune import retuned

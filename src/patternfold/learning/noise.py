@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.learning.terms import Terms
 from patternfold.model.losses import AbstractLoss
 from patternfold.numerics.compilation import compiled

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
 from patternfold.learning.lighting import Fit
-from patternfold.learning.observations import Chunk
 from patternfold.model.atoms import AtomFamily, evaluate, evaluate_field
 from patternfold.model.manifold import tangent_vectors, warped_pixels
 from patternfold.numerics.least_squares import Model, inverse_definite

@@ -13,15 +13,23 @@ from functools import cached_property, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
+from patternfold.learning.chunk import (
+    Chunk,
+    are_finite,
+    as_float,
+    counted_pixels,
+    filled,
+    image_energies,
+    some_images,
+    some_pixels,
+)
 from patternfold.learning.lighting import PLAIN, Lighting
 from patternfold.learning.missing import without_missing
 from patternfold.model.grid import Grid
 from patternfold.numerics.chunks import padded_rows
-from patternfold.numerics.compilation import compiled
 from patternfold.numerics.forks import require_own_threads
 from patternfold.numerics.precision import precision
 
@@ -35,20 +43,6 @@ compiling for one more size is all that they cost."""
 
 MOST_BYTES = 2**25
 """Size that a chunk of a few large images may have."""
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Chunk:
-    """Some images on one device.
-
-    ``weights`` are those of the images, 0 for rows that only fill up the chunk. ``roots`` are the
-    square roots of the pixels' weights, or None where all pixels count alike.
-    """
-
-    images: Any  # (B, n); records of compiled code may hold anything that stands for an array
-    weights: Any  # (B,)
-    roots: Any = None  # (B, n)
 
 
 @dataclass(frozen=True)
@@ -94,9 +88,9 @@ class Observations:
             if pixel_weights is not None:
                 parts.append(np.sqrt(pixel_weights[rows]).astype(dtype))
             counts.append(len(parts[0]))
-            padded = [_filled(part, size) for part in parts]
+            padded = [filled(part, size) for part in parts]
             on_device = jax.device_put(padded, devices[k % len(devices)])
-            chunks.append(Chunk(_as_float(on_device[0], dtype.name), *on_device[1:]))
+            chunks.append(Chunk(as_float(on_device[0], dtype.name), *on_device[1:]))
         return cls(tuple(chunks), tuple(counts), weights, grid, dtype, lighting)
 
     @classmethod
@@ -169,7 +163,7 @@ class Observations:
             return per_image
         places = zip(self.starts, self.counts, self.chunks, strict=True)
         return [
-            _filled(np.asarray(per_image[begin : begin + count]), len(chunk.images))
+            filled(np.asarray(per_image[begin : begin + count]), len(chunk.images))
             for begin, count, chunk in places
         ]
 
@@ -203,7 +197,7 @@ class Observations:
             some = np.asarray(index[begin : begin + size], np.int32)
             own = np.zeros(size, self.dtype)
             own[: len(some)] = weights[begin : begin + size]
-            chunks.append(_take(chunk, _filled(some, size), own))
+            chunks.append(some_images(chunk, filled(some, size), own))
             counts.append(len(some))
         return replace(self, chunks=tuple(chunks), counts=tuple(counts), weights=weights)
 
@@ -215,8 +209,8 @@ class Observations:
             here = np.flatnonzero((index >= begin) & (index < begin + count))
             if not len(here):
                 continue
-            rows = _filled((index[here] - begin).astype(np.int32), padded_rows(len(here)))
-            part = _take(chunk, rows, np.zeros(len(rows), self.dtype))
+            rows = filled((index[here] - begin).astype(np.int32), padded_rows(len(here)))
+            part = some_images(chunk, rows, np.zeros(len(rows), self.dtype))
             images[here] = np.asarray(part.images)[: len(here)]
             if roots is not None and part.roots is not None:
                 roots[here] = np.asarray(part.roots)[: len(here)]
@@ -240,14 +234,14 @@ class Observations:
 
     def at(self, pixels: np.ndarray) -> Observations:
         """Return the images at some of the pixels only; the grid stays that of all pixels."""
-        chunks = tuple(_some_pixels(chunk, pixels) for chunk in self.chunks)
+        chunks = tuple(some_pixels(chunk, pixels) for chunk in self.chunks)
         return replace(self, chunks=chunks)
 
     @cached_property
     def squares(self) -> np.ndarray:
         """‖u_i‖² with the pixels' weights, less what an offset makes up for, in float64."""
         with precision(self.dtype):  # also where results are stored, after learning
-            return self.map(partial(_squares, lighting=self.lighting)).astype(np.float64)
+            return self.map(partial(image_energies, lighting=self.lighting)).astype(np.float64)
 
     @cached_property
     def counted(self) -> np.ndarray:
@@ -255,7 +249,7 @@ class Observations:
         if self.chunks[0].roots is None:
             return np.full(len(self), float(self.chunks[0].images.shape[1]))
         with precision(self.dtype):
-            return np.maximum(self.map(_counted).astype(np.float64), 1)
+            return np.maximum(self.map(counted_pixels).astype(np.float64), 1)
 
     @property
     def energy(self) -> float:
@@ -270,7 +264,7 @@ class Observations:
     @property
     def finite(self) -> bool:
         """Whether all pixels are numbers: told by the devices, which have the images at hand."""
-        return all([bool(flag) for flag in [_finite(chunk) for chunk in self.chunks]])
+        return all([bool(flag) for flag in [are_finite(chunk) for chunk in self.chunks]])
 
 
 def chunk_size(
@@ -289,82 +283,3 @@ def chunk_size(
     most = 2 ** (most.bit_length() - 1)
     needed = padded_rows(n_images) if n_images > 32 else max(8, 2 ** (n_images - 1).bit_length())
     return min(most, needed)
-
-
-def _filled(rows: np.ndarray, size: int) -> np.ndarray:
-    """Fill up to a number of rows with copies of the last one, which is valid where others are."""
-    if len(rows) == size:
-        return rows
-    filled = np.empty((size, *rows.shape[1:]), rows.dtype)
-    filled[: len(rows)] = rows
-    filled[len(rows) :] = rows[-1] if len(rows) else 1
-    return filled
-
-
-def _as_float(images: Array, dtype: str) -> Array:
-    return images if images.dtype == dtype else images.astype(dtype)
-
-
-@compiled
-def _take(chunk: Chunk, index: Array, weights: Array) -> Chunk:
-    roots = None if chunk.roots is None else chunk.roots[index]
-    return Chunk(chunk.images[index], weights, roots)
-
-
-@compiled
-def _some_pixels(chunk: Chunk, pixels: Any) -> Chunk:
-    roots = None if chunk.roots is None else chunk.roots[:, pixels]
-    return Chunk(chunk.images[:, pixels], chunk.weights, roots)
-
-
-@compiled
-def _squares(chunk: Chunk, lighting: Lighting) -> Float[Array, " B"]:
-    return lighting.energies(chunk.images, chunk.roots)
-
-
-@compiled
-def _counted(chunk: Chunk) -> Float[Array, " B"]:
-    return (chunk.roots**2).sum(axis=1)
-
-
-@compiled
-def _finite(chunk: Chunk) -> Array:
-    return jnp.isfinite(chunk.images).all()
-
-
-@compiled
-def _pixel_sums(chunk: Chunk, real: Array, lighting: Lighting) -> Float[Array, " n"]:
-    return real @ lighting.evened(chunk.images, chunk.roots)
-
-
-@compiled
-def _distances(chunk: Chunk, mean: Float[Array, " n"], lighting: Lighting) -> Float[Array, " B"]:
-    images = lighting.evened(chunk.images, chunk.roots)
-    return jnp.sqrt(((images - mean[None]) ** 2).sum(axis=1))
-
-
-def distances_to_mean(observations: Observations) -> np.ndarray:
-    """Distance of each image to the mean image, in the same light."""
-    mean = pixel_sums(observations) / max(1, len(observations))
-    return distances_to(observations, mean)
-
-
-def pixel_sums(observations: Observations, counting: np.ndarray | None = None) -> np.ndarray:
-    """Sum of the images, or of those that count, in the same light."""
-    counting = np.ones(len(observations), bool) if counting is None else counting
-    total = np.zeros(observations.chunks[0].images.shape[1])
-    parts = []
-    for chunk, begin, count in zip(
-        observations.chunks, observations.starts, observations.counts, strict=True
-    ):
-        rows = np.zeros(len(chunk.images), observations.dtype)
-        rows[:count] = counting[begin : begin + count]
-        parts.append(_pixel_sums(chunk, rows, observations.lighting))
-    return sum((np.asarray(part, np.float64) for part in parts), total)
-
-
-def distances_to(observations: Observations, mean: np.ndarray) -> np.ndarray:
-    """Distance of each image to a given one, in the same light."""
-    mean = np.asarray(mean, observations.dtype)
-    stage = partial(_distances, mean=mean, lighting=observations.lighting)
-    return observations.map(stage).astype(np.float64)

@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
-from patternfold.learning.observations import Chunk, Observations, distances_to_mean
+from patternfold.learning.mean_image import distances_to_mean
+from patternfold.learning.observations import Observations
 from patternfold.learning.refit.arrow import reweighted_chunk, squares_of
 from patternfold.learning.refit.equations import Equations, Sampling
 from patternfold.learning.select.solvers import AbstractSolver, Search

@@ -12,7 +12,8 @@ from patternfold.learning.coarse import coarsened
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.levels import Levels
 from patternfold.learning.many import representatives, settle_on_all
-from patternfold.learning.observations import Observations, distances_to_mean
+from patternfold.learning.mean_image import distances_to_mean
+from patternfold.learning.observations import Observations
 from patternfold.learning.pats import Learned, learn
 from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float
 from scipy import ndimage
 
 from patternfold._validation import as_images, as_parameters, lookup, require_finite
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.chunk import Chunk
+from patternfold.learning.observations import Observations
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import AbstractTransformation, as_transformation
 from patternfold.numerics.compilation import compiled

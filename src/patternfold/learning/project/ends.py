@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from patternfold.learning.chunk import Chunk, counted
 from patternfold.learning.distance import Distance
-from patternfold.learning.observations import Chunk
 from patternfold.learning.project.apart import apart
 from patternfold.learning.project.found import (
     AMBIGUOUS,
@@ -20,7 +20,7 @@ from patternfold.learning.project.found import (
     UNFINISHED,
     Found,
 )
-from patternfold.learning.project.modes import count_modes, counted, noise_variance
+from patternfold.learning.project.modes import count_modes, noise_variance
 from patternfold.learning.project.refine import Ends, Rows
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid

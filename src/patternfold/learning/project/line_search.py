@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
-from patternfold.learning.observations import Chunk
 from patternfold.learning.project.bank import Bank, choose_candidates, pool
 from patternfold.learning.project.found import CONVERGED, UNFINISHED
 from patternfold.numerics.compilation import compiled

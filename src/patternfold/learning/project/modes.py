@@ -10,10 +10,8 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from patternfold.learning.lighting import Lighting
-from patternfold.learning.observations import Chunk
 
 LESS_LIKELY = 20.0
 """A pose counts as long as the best one is not so many times as likely, given the noise. Squared
@@ -21,13 +19,6 @@ distances then differ by at most 2 ln 20, or 6, times the variance of the noise.
 
 ROUNDING = 1e-6
 """Share of an image's energy below which squared distances of perfect fits are equal."""
-
-
-def counted(chunk: Chunk) -> Array:
-    """Number of pixels of each image that count."""
-    if chunk.roots is None:
-        return jnp.full(len(chunk.images), chunk.images.shape[1], chunk.images.dtype)
-    return (chunk.roots**2).sum(axis=1)
 
 
 def noise_variance(square: Any, n_pixels: Any, dim: int, lighting: Lighting) -> Any:

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import Effort
-from patternfold.learning.observations import Chunk
 from patternfold.learning.project.apart import best_apart
 from patternfold.learning.project.bank import Bank, choose_candidates, pool
 from patternfold.learning.project.ends import best_ends

@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.learning.chunk import Chunk, counted
 from patternfold.learning.distance import Distance
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.learning.project.ends import FLAT
 from patternfold.learning.project.locate import distance_to
-from patternfold.learning.project.modes import counted, noise_variance
+from patternfold.learning.project.modes import noise_variance
 from patternfold.learning.terms import Terms
 from patternfold.model.box import Box
 from patternfold.model.pattern import Pattern

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from patternfold.learning.chunk import Chunk, counted
 from patternfold.learning.distance import Distance
 from patternfold.learning.lighting import Fit
-from patternfold.learning.observations import Chunk
 from patternfold.model.atoms import evaluate_field
 from patternfold.model.manifold import tangent_vectors, warped_pixels
 from patternfold.numerics.compilation import compiled
@@ -109,7 +109,7 @@ def _under_terms(
         return weights, (), None
     penalty = None if terms.penalty is None else terms.penalty(lam)
     costs = fit.cost if penalty is None else fit.cost + penalty[0]
-    costs, shares = terms.of_images(costs, counted(chunk))
+    costs, shares = terms.of_images(costs, _counted(chunk))
     shared = weights * shares
     if penalty is None:
         return shared, (weights * costs,), None
@@ -136,12 +136,9 @@ def without_tangents(assembled: Assembled, free: Float[Array, " B"]) -> Assemble
     return assembled._replace(cross=cross, own=own)
 
 
-def counted(chunk: Chunk) -> Float[Array, " B"]:
-    """Number of pixels that count, of each image."""
-    n_images, n_pixels = chunk.images.shape
-    if chunk.roots is None:
-        return jnp.full(n_images, n_pixels, chunk.images.dtype)
-    return jnp.maximum((chunk.roots**2).sum(axis=1), 1)
+def _counted(chunk: Chunk) -> Float[Array, " B"]:
+    """Number of pixels that count, at least 1: it divides."""
+    return jnp.maximum(counted(chunk), 1)
 
 
 @compiled
@@ -151,7 +148,7 @@ def reweighted_chunk(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance)
     weights, terms = chunk.weights, distance.terms
     assert terms is not None
     costs = fit.cost if terms.penalty is None else fit.cost + terms.penalty(lam)[0]
-    return Chunk(chunk.images, weights * terms.of_images(costs, counted(chunk))[1], fit.roots)
+    return Chunk(chunk.images, weights * terms.of_images(costs, _counted(chunk))[1], fit.roots)
 
 
 @partial(compiled, hot=True)
@@ -159,7 +156,7 @@ def cost_of(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float
     """Σ |w_i| ‖u_i − U_λi(p)‖²."""
     squares = distance.squares(chunk.images, chunk.roots, lam)
     if distance.terms is not None:
-        squares, _ = distance.terms.of_images(squares, counted(chunk))
+        squares, _ = distance.terms.of_images(squares, _counted(chunk))
     return (jnp.abs(chunk.weights) * squares).sum()
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import linalg
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.model.atoms import make_atoms
 from patternfold.model.manifold import warped
 from patternfold.model.pattern import Pattern

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.model.manifold import warped_pixels
 from patternfold.numerics.compilation import compiled
 

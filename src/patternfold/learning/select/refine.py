@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
 from patternfold.learning.objectives import (
     FrozenSums,
@@ -18,7 +19,7 @@ from patternfold.learning.objectives import (
     frozen_sums,
     tangent_model,
 )
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.learning.select.points import Points, residual_points
 from patternfold.model.atoms import AtomFamily
 from patternfold.model.box import Box

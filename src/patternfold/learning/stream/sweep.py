@@ -12,8 +12,9 @@ import numpy as np
 
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.lighting import PLAIN, Lighting
+from patternfold.learning.mean_image import distances_to, pixel_sums
 from patternfold.learning.missing import without_missing
-from patternfold.learning.observations import Observations, chunk_size, distances_to, pixel_sums
+from patternfold.learning.observations import Observations, chunk_size
 from patternfold.learning.passes import Look, Seen
 from patternfold.learning.problem import Problem
 from patternfold.learning.stream.times import timed
