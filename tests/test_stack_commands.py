@@ -58,6 +58,18 @@ def test_learn_and_stream(folder, images, capsys):
     assert "no classifier" in capsys.readouterr().err
 
 
+def test_stacks_are_learned_from_with_loss_and_prior(folder, tmp_path):
+    command = ["learn", str(folder / "x.zarr"), "-o", str(tmp_path / "z.ptm"), *QUICK]
+    assert main([*command, "--loss", "huber", "--prior", "tx=0:0.2"]) == 0
+    model = pf.load(tmp_path / "z.ptm")
+    assert isinstance(model.loss_, pf.Huber)
+    assert model.loss_.scale > 0
+    assert model.prior_ is not None
+    plain = pf.load(folder / "x.ptm")
+    assert plain.prior_ is None
+    assert not isinstance(plain.loss_, pf.Huber)
+
+
 def test_checkpoints_of_commands(folder, tmp_path, capsys):
     kept = tmp_path / "run.ckpt"
     kept.write_bytes(b"")

@@ -37,7 +37,7 @@ def check_bounds(options: argparse.Namespace) -> None:
 
         # How wide a pixel is will be known later; here it only stands for one.
         family = as_transformation(options.transformation)
-        family = family.with_bounds(_given(options), pixel=1e-3)
+        family = family.with_bounds(given_bounds(options), pixel=1e-3)
         prior = prior_of(options)
         as_prior(None if isinstance(prior, str) else prior, family, pixel=1e-3)
 
@@ -58,7 +58,7 @@ def bounds_of(options: argparse.Namespace, found: Any) -> Bounds | None:
 
     Scales that are not given are bounded by what the images show, but for the published algorithm.
     """
-    given = _in_prepared_pixels(_given(options), found)
+    given = _in_prepared_pixels(given_bounds(options), found)
     if not getattr(options, "paper", False):
         given = _scales(options, found) | given
     return given or None
@@ -82,14 +82,15 @@ def _scales(options: argparse.Namespace, found: Any) -> Bounds:
 
 def tell_bounds(bounds: Bounds | None, options: argparse.Namespace, console: Console) -> None:
     """Say which bounds were chosen."""
-    given = _given(options)
+    given = given_bounds(options)
     for name, (low, high) in (bounds or {}).items():
         if name not in given:
             text = f"  {name} from {low} to {high}, by the sizes of what the pictures show"
             console.say(f"{text}; --bound {name}=LOW:HIGH sets others")
 
 
-def _given(options: argparse.Namespace) -> Bounds:
+def given_bounds(options: argparse.Namespace) -> Bounds:
+    """Return the bounds as they were given."""
     return {name: (low, high) for name, low, high in options.bound}
 
 

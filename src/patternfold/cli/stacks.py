@@ -8,9 +8,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from patternfold.cli.bounds import check_bounds
+from patternfold.cli.bounds import check_bounds, given_bounds, prior_of
 from patternfold.cli.clusters import cluster
 from patternfold.cli.console import Console, Failure
+from patternfold.cli.learners import new_learner
 from patternfold.cli.progress import Progress
 from patternfold.cli.values import atoms_text
 
@@ -78,23 +79,8 @@ def learn(options: argparse.Namespace, console: Console) -> int:
 
 
 def _fit(options: argparse.Namespace, stack: Any, console: Console) -> Any:
-    from patternfold import PATS
-
     progress = Progress(console, options.atoms)
-    make = PATS.paper if options.paper else PATS
-    solver = {} if options.solver is None else {"solver": options.solver}
-    model = make(
-        **solver,
-        n_atoms=options.atoms,
-        transformation=options.transformation,
-        mother=options.mother,
-        dictionary=options.dictionary,
-        bounds={name: (low, high) for name, low, high in options.bound} or None,
-        gain=options.gain,
-        offset=options.offset,
-        random_state=options.seed,
-        callback=progress,
-    )
+    model = new_learner(options, given_bounds(options) or None, prior_of(options), progress)
     console.say(f"learning {atoms_text(options.atoms)} (code is compiled on first use)")
     with warnings.catch_warnings(), progress.listening():
         warnings.simplefilter("ignore", UserWarning)  # an interruption is told by the result

@@ -11,6 +11,7 @@ from patternfold.cli.bounds import bounds_of, check_bounds, prior_of, tell_bound
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.judgement import judged, judgement, remarks_as_values
+from patternfold.cli.learners import new_learner
 from patternfold.cli.models import place_names, prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
@@ -50,27 +51,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _fit(options: argparse.Namespace, found: Any, console: Console) -> tuple[Any, bool]:
-    from patternfold import PATS
-
     progress = Progress(console, options.atoms)
     bounds = bounds_of(options, found)
     tell_bounds(bounds, options, console)
-    make = PATS.paper if options.paper else PATS
-    solver = {} if options.solver is None else {"solver": options.solver}
-    model = make(
-        **solver,
-        n_atoms=options.atoms,
-        transformation=options.transformation,
-        mother=options.mother,
-        dictionary=options.dictionary,
-        bounds=bounds,
-        gain=options.gain,
-        offset=options.offset,
-        loss=options.loss,
-        prior=prior_of(options, found),
-        random_state=options.seed,
-        callback=progress,
-    )
+    model = new_learner(options, bounds, prior_of(options, found), progress)
     console.say(
         f"learning {atoms_text(options.atoms)} (code is compiled on first use; Ctrl-C stops)"
     )
