@@ -11,14 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import (
-    ANGLE,
-    SCALE,
-    SHEAR,
-    SHIFT,
-    AbstractAffineTransformation,
-    rotation,
-)
+from patternfold.model.transformations.base import AbstractAffineTransformation, limits_of, rotation
 
 
 class Affine(AbstractAffineTransformation):
@@ -42,14 +35,9 @@ class Affine(AbstractAffineTransformation):
         periodic=["theta"],
     )
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "theta": ANGLE,
-        "tx": SHIFT,
-        "ty": SHIFT,
-        "sx": SCALE,
-        "sy": SCALE,
-        "shear": SHEAR,
-    }
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = limits_of(
+        "theta", "tx", "ty", "sx", "sy", "shear"
+    )
     is_group: ClassVar[bool] = True
 
     @property

@@ -20,8 +20,18 @@ Points = Float[Array, "*p"]
 Entry = Float[Array, ""]
 Entries = tuple[tuple[Entry, Entry], tuple[Entry, Entry]]
 
-ANGLE, SHIFT, SCALE, SHEAR = (-100.0, 100.0), (-10.0, 10.0), (1e-3, 1e3), (-100.0, 100.0)
-"""Limits of bounds: radians; half windows; factors, which must be above 0; slopes."""
+LIMITS = (
+    dict.fromkeys(("theta", "shear"), (-100.0, 100.0))
+    | dict.fromkeys(("tx", "ty"), (-10.0, 10.0))
+    | dict.fromkeys(("s", "sx", "sy"), (1e-3, 1e3))
+)
+"""Limits of bounds of the parameters that several families have: radians and slopes; half windows;
+factors, which must be above 0."""
+
+
+def limits_of(*names: str) -> dict[str, tuple[float, float]]:
+    """Return the limits of parameters by name."""
+    return {name: LIMITS[name] for name in names}
 
 
 class AbstractTransformation(Family):

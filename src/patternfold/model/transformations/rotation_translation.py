@@ -11,12 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import (
-    ANGLE,
-    SHIFT,
-    AbstractAffineTransformation,
-    rotation,
-)
+from patternfold.model.transformations.base import AbstractAffineTransformation, limits_of, rotation
 
 
 class RotationTranslation(AbstractAffineTransformation):
@@ -35,7 +30,7 @@ class RotationTranslation(AbstractAffineTransformation):
         ["theta", "tx", "ty"], [-np.pi, -0.5, -0.5], [np.pi, 0.5, 0.5], periodic=["theta"]
     )
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"theta": ANGLE, "tx": SHIFT, "ty": SHIFT}
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = limits_of("theta", "tx", "ty")
     is_group: ClassVar[bool] = True
 
     @property

@@ -11,13 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import (
-    ANGLE,
-    SCALE,
-    SHIFT,
-    AbstractAffineTransformation,
-    rotation,
-)
+from patternfold.model.transformations.base import AbstractAffineTransformation, limits_of, rotation
 
 
 class RotationTranslationScaling(AbstractAffineTransformation):
@@ -43,13 +37,7 @@ class RotationTranslationScaling(AbstractAffineTransformation):
         periodic=["theta"],
     )
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "theta": ANGLE,
-        "tx": SHIFT,
-        "ty": SHIFT,
-        "sx": SCALE,
-        "sy": SCALE,
-    }
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = limits_of("theta", "tx", "ty", "sx", "sy")
     is_group: ClassVar[bool] = False
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import SCALE, AbstractAffineTransformation
+from patternfold.model.transformations.base import AbstractAffineTransformation, limits_of
 
 
 class Scaling(AbstractAffineTransformation):
@@ -28,7 +28,7 @@ class Scaling(AbstractAffineTransformation):
 
     parameters: Box = Box(["sx", "sy"], [0.5, 0.5], [2.0, 2.0])
     translation: tuple[str, str] | None = eqx.field(default=None, static=True)
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"sx": SCALE, "sy": SCALE}
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = limits_of("sx", "sy")
     is_group: ClassVar[bool] = True
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import SHEAR, AbstractAffineTransformation
+from patternfold.model.transformations.base import AbstractAffineTransformation, limits_of
 
 
 class Shear(AbstractAffineTransformation):
@@ -28,7 +28,7 @@ class Shear(AbstractAffineTransformation):
 
     parameters: Box = Box(["shear"], [-0.5], [0.5])
     translation: tuple[str, str] | None = eqx.field(default=None, static=True)
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"shear": SHEAR}
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = limits_of("shear")
     coarse_nodes: ClassVar[Mapping[str, int]] = {"shear": 3}
     has_axes: ClassVar[bool] = True
     is_group: ClassVar[bool] = True

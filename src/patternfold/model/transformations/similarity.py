@@ -11,13 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import (
-    ANGLE,
-    SCALE,
-    SHIFT,
-    AbstractAffineTransformation,
-    rotation,
-)
+from patternfold.model.transformations.base import AbstractAffineTransformation, limits_of, rotation
 
 
 class Similarity(AbstractAffineTransformation):
@@ -39,12 +33,7 @@ class Similarity(AbstractAffineTransformation):
         periodic=["theta"],
     )
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "theta": ANGLE,
-        "tx": SHIFT,
-        "ty": SHIFT,
-        "s": SCALE,
-    }
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = limits_of("theta", "tx", "ty", "s")
     is_group: ClassVar[bool] = True
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.model.box import Box
-from patternfold.model.transformations.base import SHIFT, AbstractAffineTransformation
+from patternfold.model.transformations.base import AbstractAffineTransformation, limits_of
 
 
 class Translation(AbstractAffineTransformation):
@@ -28,7 +28,7 @@ class Translation(AbstractAffineTransformation):
 
     parameters: Box = Box(["tx", "ty"], [-0.5, -0.5], [0.5, 0.5])
     translation: tuple[str, str] | None = eqx.field(default=("tx", "ty"), static=True)
-    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"tx": SHIFT, "ty": SHIFT}
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = limits_of("tx", "ty")
     is_group: ClassVar[bool] = True
 
     @property
