@@ -180,12 +180,13 @@ class AlignedViews(TransformerMixin, ClassManifolds):
         views and distances are divided by the image's norm about its mean.
         """
         check_is_fitted(self)
-        return self._views_of(pixels_of(self, X, sample_mask, reset=False), effort)
+        return self._seen(pixels_of(self, X, sample_mask, reset=False), effort)[0]
 
-    def _views_of(self, pixels: Pixels, effort: str | Effort) -> np.ndarray:
-        """Views of checked images, which go to the devices once.
+    def _seen(self, pixels: Pixels, effort: str | Effort) -> tuple[np.ndarray, np.ndarray]:
+        """Views of checked images, and λ (N, M, d) on the manifolds of the classes.
 
-        They stay in the unit of the computation: classifiers square them, too.
+        Images go to the devices once, and views stay in the unit of the computation: classifiers
+        square them, too.
         """
         grid, amplitude = Grid(*self.image_shape_), Amplitude.of_patterns(self.patterns_)
         patterns = [amplitude.lowered_pattern(p) for p in self.patterns_]
@@ -209,7 +210,7 @@ class AlignedViews(TransformerMixin, ClassManifolds):
             parts.append(np.sqrt(square) / np.where(norms > 0, norms, 1)[:, None])
         if self.parameters:
             parts.append(lam.reshape(len(rows), -1))
-        return np.concatenate(parts, axis=1).astype(rows.dtype, copy=False)
+        return np.concatenate(parts, axis=1).astype(rows.dtype, copy=False), lam
 
     def _views(self, images: Observations, lam: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """The images as every manifold sees them, as rows of features."""

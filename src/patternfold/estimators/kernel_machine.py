@@ -21,6 +21,9 @@ from patternfold.model.grid import Grid
 from patternfold.numerics.compilation import compiled
 from patternfold.numerics.precision import precision
 
+MOST_AT_ONCE = 8192
+"""Most rows whose kernel is worked out as a whole, in 512 MB; that of more comes bit by bit."""
+
 
 @dataclass(frozen=True, eq=False)
 class KernelMachine:
@@ -147,6 +150,39 @@ def as_kernel_machine(classifier: Any) -> KernelMachine | None:
     return KernelMachine(**arrays, gamma=float(classifier._gamma), C=float(classifier.C))
 
 
+def fit_kernel_machine(features: np.ndarray, targets: np.ndarray, C: float) -> KernelMachine:
+    """Fit ``SVC(C=C)``; the kernel's values come from one matrix product."""
+    from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
+
+    if len(features) > MOST_AT_ONCE:
+        machine = as_kernel_machine(SVC(C=C).fit(features, targets))
+        assert machine is not None
+        return machine
+    variance = float(features.var(dtype=np.float64))
+    gamma = 1 / (features.shape[1] * variance) if variance > 0 else 1.0
+    with precision(features.dtype):
+        stage = partial(_kernel, vectors=features, gamma=np.asarray(gamma, features.dtype))
+        kernel = Observations.put(features, Grid(1, features.shape[1])).map(stage)
+    fitted: Any = SVC(C=C, kernel="precomputed").fit(kernel, targets)
+    return KernelMachine(
+        fitted.classes_,
+        features[fitted.support_],
+        fitted.n_support_,
+        fitted.dual_coef_,
+        fitted.intercept_,
+        gamma,
+        C,
+    )
+
+
+@partial(compiled, hot=True)
+def _kernel(
+    chunk: Chunk, vectors: Float[Array, "v f"], gamma: Float[Array, ""]
+) -> Float[Array, "B v"]:
+    """Values of each row's kernel with all vectors."""
+    return _gaussian(chunk.images, vectors, gamma)
+
+
 @partial(compiled, hot=True)
 def _decisions(
     chunk: Chunk,
@@ -155,6 +191,12 @@ def _decisions(
     gamma: Float[Array, ""],
 ) -> Float[Array, "B p"]:
     """Σ_v weight exp(−γ‖x − v‖²) of each row, for every pair."""
-    squares = (chunk.images**2).sum(axis=1)[:, None] + (vectors**2).sum(axis=1)[None]
-    distances = jnp.maximum(squares - 2 * chunk.images @ vectors.T, 0)
-    return jnp.exp(-gamma * distances) @ weights
+    return _gaussian(chunk.images, vectors, gamma) @ weights
+
+
+def _gaussian(
+    rows: Float[Array, "B f"], vectors: Float[Array, "v f"], gamma: Float[Array, ""]
+) -> Float[Array, "B v"]:
+    """exp(−γ‖x − v‖²)."""
+    squares = (rows**2).sum(axis=1)[:, None] + (vectors**2).sum(axis=1)[None]
+    return jnp.exp(-gamma * jnp.maximum(squares - 2 * rows @ vectors.T, 0))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from patternfold.estimators.aligned_views import AlignedViews
@@ -15,11 +16,13 @@ from patternfold.estimators.checkpoints import checkpointing
 from patternfold.estimators.fitting import fitting
 from patternfold.estimators.images import ImageEstimator, as_targets, pixels_of
 from patternfold.estimators.jpats import JPATS
-from patternfold.estimators.kernel_machine import as_kernel_machine
+from patternfold.estimators.kernel_machine import as_kernel_machine, fit_kernel_machine
 from patternfold.estimators.pats import PATS
 from patternfold.estimators.probabilities import ProbabilityMixin
 from patternfold.estimators.stack_classes import DECIDING, spread_over_classes, stack_pixels
 from patternfold.estimators.streams import in_blocks
+from patternfold.estimators.view_variants import check_variants, count_of, variants
+from patternfold.files.stacks import Stack
 from patternfold.learning.effort import Effort
 from patternfold.model.losses import AbstractLoss
 from patternfold.model.mothers import AbstractMother
@@ -29,6 +32,12 @@ from patternfold.model.units import Bound
 
 AT_ONCE = 2**14
 """Images whose views exist at a time where only the decision on them is asked for."""
+
+EFFORT = "quick"
+"""Of projecting what the classifier learns from, as of what it decides on by default."""
+
+PENALTY = 10.0
+"""C of the support vector machine. Between 3 and 100 it hardly matters."""
 
 
 class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
@@ -40,10 +49,17 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         Atoms of each pattern.
     n_patterns : int, "auto" or dict, default=1
         Number of patterns of each class, as in `JPATS`.
+    n_variants : int or "auto", default="auto"
+        Copies of each training image, what they show deformed a little at random, that the
+        classifier learns from beside the images: a number, 0 for none, or up to 24, as long as
+        there are no more than 5,000 images in all.
+    mirror : bool, default=False
+        Whether things and their mirror images are of one class. Half of the variants are turned
+        over then.
     transformation, mother, bounds, gain, offset, loss, prior
         As in `PATS`.
     classifier : classifier, optional
-        What classifies the views; by default a support vector machine, ``SVC(C=10)``.
+        What classifies the views; by default a support vector machine, that of ``SVC(C=10)``.
     manifold_learner : PATS or JPATS, optional
         What learns the manifolds, in place of the options above but ``n_patterns``.
     features : {"gradients", "pixels"}, default="gradients"
@@ -51,14 +67,14 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     distances, parameters, image_shape
         As in `AlignedViews`.
     random_state : int, RandomState or None, default=None
-        Seed of the manifold learner.
+        Seed of the manifold learner and of the variants.
 
     Attributes
     ----------
     views_ : AlignedViews
         The fitted transformer.
     classifier_ : classifier
-        The fitted classifier; of a model that was loaded, what it decides by.
+        The fitted classifier.
     classes_ : array
         Class labels.
     stop_reason_ : str
@@ -90,6 +106,8 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         n_atoms: int | str = 12,
         *,
         n_patterns: int | str | Mapping[Any, int | str] = 1,
+        n_variants: int | str = "auto",
+        mirror: bool = False,
         transformation: str | AbstractTransformation = "rotation-translation-scaling",
         mother: str | AbstractMother = "gaussian",
         bounds: Mapping[str, tuple[Bound, Bound]] | None = None,
@@ -107,6 +125,8 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     ):
         self.n_atoms = n_atoms
         self.n_patterns = n_patterns
+        self.n_variants = n_variants
+        self.mirror = mirror
         self.transformation = transformation
         self.mother = mother
         self.bounds = bounds
@@ -135,6 +155,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         """
         keeping = checkpointing(self, checkpoint, X, y=y, sample_mask=sample_mask)
         with fitting(self), keeping:
+            check_variants(self.n_variants)
             self.temperature_ = None
             pixels: Any = stack_pixels(self, X, sample_mask)
             most = DECIDING
@@ -142,16 +163,37 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
                 pixels = pixels_of(self, X, sample_mask, reset=True)
                 most = len(pixels.rows)
             labels = as_targets(self, y, len(pixels.rows))
-            targets = self.classes_[labels]
             rows, counted = pixels.rows, pixels.counted
-            self.views_ = self._aligned_views().fit(rows, targets, sample_mask=counted)
-            self.stop_reason_ = self.views_.stop_reason_
-            classifier: Any = clone(self.classifier or _default_classifier())
+            learned = self._aligned_views().fit(rows, self.classes_[labels], sample_mask=counted)
+            self.views_, self.stop_reason_ = learned, learned.stop_reason_
             index = spread_over_classes(labels, most)
             rows, counted = (rows, counted) if len(index) == len(rows) else pixels.take(index)
-            views = self.views_.transform(rows, sample_mask=counted)
-            self.classifier_ = classifier.fit(views, targets[index])
+            features, labels = self._examples(rows, counted, labels[index])
+            self.classifier_ = self._fitted_classifier(features, self.classes_[labels])
         return self
+
+    def _examples(
+        self, rows: Any, counted: Any, labels: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Views of images and of their variants, and the class of each."""
+        views, n_images = self.views_, len(labels)
+        count = count_of(self.n_variants, n_images)
+        if not count:
+            return views.transform(rows, EFFORT, counted), labels
+        images = rows.images(0, n_images) if isinstance(rows, Stack) else rows
+        pixels = pixels_of(views, images, counted, reset=False)
+        features, lam = views._seen(pixels, EFFORT)
+        where = (self.image_shape_, lam[np.arange(n_images), labels], views.transformation_)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        moved = variants(pixels, *where, count, self.mirror, seed)
+        parts = [features, *(views._seen(variant, EFFORT)[0] for variant in moved)]
+        return np.concatenate(parts), np.tile(labels, len(parts))
+
+    def _fitted_classifier(self, features: np.ndarray, targets: np.ndarray) -> Any:
+        if self.classifier is None:
+            return fit_kernel_machine(features, targets, PENALTY)
+        classifier: Any = clone(self.classifier)
+        return classifier.fit(features, targets)
 
     def _aligned_views(self) -> AlignedViews:
         """Return the unfitted transformer, for images of this shape."""
@@ -202,13 +244,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         """What a function says of the views, of which only some exist at a time."""
         pixels = pixels_of(self, X, mask, reset=False)
         parts = [
-            decide(self.views_._views_of(pixels.take(slice(begin, begin + AT_ONCE)), effort))
+            decide(self.views_._seen(pixels.take(slice(begin, begin + AT_ONCE)), effort)[0])
             for begin in range(0, max(len(pixels.rows), 1), AT_ONCE)
         ]
         return np.concatenate(parts)
-
-
-def _default_classifier() -> Any:
-    from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
-
-    return SVC(C=10)

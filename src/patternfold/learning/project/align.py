@@ -152,9 +152,14 @@ def places(
     """Line and column, in pixels, to which the map or its inverse sends each pixel."""
     x, y = (jnp.asarray(c, lam.dtype) for c in (grid.x, grid.y))
     move = family.inverse_coordinates if inverse else family.coordinates
-    x_new, y_new = jax.vmap(move, in_axes=(0, None, None))(lam, x, y)
-    line = y_new / grid.pixel + (grid.height - 1) / 2
-    return line, x_new / grid.pixel + (grid.width - 1) / 2
+    return pixel_places(*jax.vmap(move, in_axes=(0, None, None))(lam, x, y), grid)
+
+
+def pixel_places(
+    x: Float[Array, "B n"], y: Float[Array, "B n"], grid: Grid
+) -> tuple[Float[Array, "B n"], Float[Array, "B n"]]:
+    """Line and column, in pixels, of points."""
+    return y / grid.pixel + (grid.height - 1) / 2, x / grid.pixel + (grid.width - 1) / 2
 
 
 def sample(
@@ -166,7 +171,17 @@ def sample(
     fill: Array | float = 0.0,
 ) -> Float[Array, "B n"]:
     """Bilinear samples of each image; what lies outside has the value ``fill``."""
-    line, column = places(lam, family, grid, inverse)
+    return bilinear(images, *places(lam, family, grid, inverse), grid, fill)
+
+
+def bilinear(
+    images: Float[Array, "B n"],
+    line: Float[Array, "B m"],
+    column: Float[Array, "B m"],
+    grid: Grid,
+    fill: Array | float = 0.0,
+) -> Float[Array, "B m"]:
+    """Values of each image between its pixels; what lies outside has the value ``fill``."""
     top, left = jnp.floor(line), jnp.floor(column)
     low, right = line - top, column - left
 
