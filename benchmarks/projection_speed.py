@@ -2,16 +2,13 @@
 
 python benchmarks/projection_speed.py           both parts
 python benchmarks/projection_speed.py local     local stage against scipy.optimize.least_squares
-python benchmarks/projection_speed.py growth    both stages; growth with images and pixels
+python benchmarks/projection_speed.py growth    growth with images and pixels
 """
 
 from __future__ import annotations
 
-import importlib
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,40 +141,10 @@ def local_speed(n_images: int = 1000, n_scipy: int = 30) -> bool:
     return passed
 
 
-@contextmanager
-def stage_clock() -> Iterator[dict[str, float]]:
-    """Add up the seconds that `project` spends in its stages."""
-    module = importlib.import_module("patternfold.learning.project.search")
-    seconds = {"coarse_candidates": 0.0, "refine": 0.0}
-    originals = {name: getattr(module, name) for name in seconds}
-
-    def timed(name: str) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:
-            start = time.perf_counter()
-            result = originals[name](*args, **options)
-            seconds[name] += time.perf_counter() - start
-            return result
-
-        return call
-
-    try:
-        for name in seconds:
-            setattr(module, name, timed(name))
-        yield seconds
-    finally:
-        for name, function in originals.items():
-            setattr(module, name, function)
-
-
-def best_run(pattern: Pattern, images: np.ndarray, repeats: int) -> tuple[float, float, float]:
-    """Seconds of the quickest of some projections: in all, in the global and local stage."""
+def best_run(pattern: Pattern, images: np.ndarray, repeats: int) -> float:
+    """Seconds of the quickest of some projections."""
     project(pattern, images, FAMILY)
-    runs = []
-    for _ in range(repeats):
-        with stage_clock() as clock:
-            seconds = call_time(lambda: project(pattern, images, FAMILY))
-        runs.append((seconds, clock["coarse_candidates"], clock["refine"]))
-    return min(runs)
+    return min(call_time(lambda: project(pattern, images, FAMILY)) for _ in range(repeats))
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
@@ -186,40 +153,30 @@ def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def growth(repeats: int = 5) -> bool:
-    """Print the times of both stages by number of images and of pixels, and their exponents."""
+    """Print the times by number of images and of pixels, and their exponents."""
     rng = np.random.default_rng(3)
     pattern = random_pattern(N_ATOMS, rng)
-    print(f"\nBoth stages: {N_ATOMS} atoms, 10 dB, float32, best of {repeats} runs.\n")
+    print(f"\n{N_ATOMS} atoms, 10 dB, float32, best of {repeats} runs.\n")
     series = {
         "images": [(n, 40) for n in (250, 500, 1000, 2000, 4000)],
         "pixels": [(1000, side) for side in (24, 32, 40, 56, 80)],
     }
     rows, passed, lines = [], True, []
-    measured: dict[tuple[int, int], tuple[float, float, float]] = {}
+    measured: dict[tuple[int, int], float] = {}
     for title, problems in series.items():
         for n, side in problems:
             if (n, side) not in measured:
                 clean, _ = random_images(pattern, n, rng, shape=(side, side))
                 measured[n, side] = best_run(pattern, add_noise(clean, 10.0, rng), repeats)
-            seconds, coarse, local = measured[n, side]
-            rows.append(
-                [
-                    f"{n} of {side}x{side}",
-                    f"{seconds:.3f}",
-                    f"{n / seconds:.0f}",
-                    f"{100 * coarse / seconds:.0f}",
-                    f"{100 * local / seconds:.0f}",
-                ]
-            )
+            seconds = measured[n, side]
+            rows.append([f"{n} of {side}x{side}", f"{seconds:.3f}", f"{n / seconds:.0f}"])
         sizes = [n if title == "images" else side**2 for n, side in problems]
-        slopes = [exponent(sizes, [measured[p][k] for p in problems]) for k in range(3)]
-        good = slopes[0] <= MAX_EXPONENT
+        slope = exponent(sizes, [measured[p] for p in problems])
+        good = slope <= MAX_EXPONENT
         passed &= good
-        lines.append(
-            f"{verdict(good)}  time grows as (number of {title})^{slopes[0]:.2f} "
-            f"(<= {MAX_EXPONENT}); global stage {slopes[1]:.2f}, local stage {slopes[2]:.2f}"
-        )
-    print_table(["images", "seconds", "images/s", "global stage %", "local stage %"], rows)
+        power = f"(number of {title})^{slope:.2f}"
+        lines.append(f"{verdict(good)}  time grows as {power} (<= {MAX_EXPONENT})")
+    print_table(["images", "seconds", "images/s"], rows)
     print("\n" + "\n".join(lines))
     return passed
 

@@ -1,45 +1,29 @@
 """The command line, from real files to real files, and with wrong ones."""
 
 import csv
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from command_runs import QUICK, fails, misused, run, write_fives, write_pictures
 from helpers import small_model
 from PIL import Image
 
 from patternfold import PATS, load
-from patternfold.cli import main, names
-from patternfold.cli.cache import cache_folder
-from patternfold.cli.console import Console, Failure
+from patternfold.cli import main
+from patternfold.cli.console import Failure
 from patternfold.cli.picture_names import picture_names
-from patternfold.cli.progress import Progress, Work
-from patternfold.learning.select import solvers
-from patternfold.learning.state import Progress as Line
 from patternfold.persistence import read_model_file, save
-from patternfold.show.png import to_grey
-
-QUICK = ["--atoms", "2", "--transformation", "similarity"]
-
-
-def write_pictures(folder, images):
-    folder.mkdir(parents=True, exist_ok=True)
-    for i, image in enumerate(images):
-        Image.fromarray(to_grey(np.maximum(image, 0))).save(folder / f"{i:02}.png")
-    return folder
 
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    _, images = small_model(n_images=8)
-    return write_pictures(tmp_path_factory.mktemp("pictures") / "fives", images)
+    return write_fives(tmp_path_factory.mktemp("pictures"))
 
 
 @pytest.fixture(scope="module")
@@ -48,66 +32,6 @@ def learned(pictures, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.ptm"
     assert main(["learn", str(pictures), "-o", str(path), *QUICK, "--quiet"]) == 0
     return path
-
-
-def run(capsys, *arguments):
-    """Run a command that succeeds and return its JSON and what it said."""
-    code = main([*map(str, arguments), "--json"])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return json.loads(captured.out), captured.err
-
-
-def fails(capsys, *arguments):
-    """Run a command that fails and return its message."""
-    assert main([*map(str, arguments)]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("patternfold: error: ") == 1
-    return captured.err
-
-
-def misused(capsys, *arguments):
-    with pytest.raises(SystemExit) as caught:
-        main([*map(str, arguments)])
-    assert caught.value.code == 2
-    return capsys.readouterr().err
-
-
-# What must work
-
-
-def test_help_answers_at_once():
-    def seconds(*arguments):
-        started = time.perf_counter()
-        command = [sys.executable, "-m", "patternfold", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "usage: patternfold" in done.stdout
-        return time.perf_counter() - started
-
-    assert min(seconds("--help") for _ in range(3)) < 0.5
-    assert min(seconds("learn", "--help") for _ in range(3)) < 0.5
-
-
-def test_names_are_those_of_the_library():
-    import patternfold as pf
-
-    known = {
-        names.transformations: pf.transformations.TRANSFORMATIONS,
-        names.mothers: pf.mothers.MOTHERS,
-        names.dictionaries: pf.dictionaries.DICTIONARIES,
-        names.solvers: solvers.SOLVERS,
-    }
-    for listed, registry in known.items():
-        assert listed() == tuple(registry)
-    # A new process, which has loaded nothing, reads the same names from the source.
-    code = (
-        "import sys; from patternfold.cli import names; "
-        f"print(*({', '.join(f'names.{f.__name__}()' for f in known)})); "
-        "assert 'jax' not in sys.modules"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == " ".join(str(tuple(registry)) for registry in known.values())
 
 
 def test_learned_model(learned, pictures):
@@ -252,29 +176,6 @@ def test_a_full_disk_destroys_nothing(output, learned, pictures, tmp_path, capsy
     assert [p.name for p in tmp_path.iterdir()] == [output]
 
 
-def test_names_that_are_too_long_are_refused_before_learning(pictures, tmp_path, capsys):
-    path = tmp_path / ("x" * 300 + ".ptm")
-    assert "too long" in fails(capsys, "learn", tmp_path / "nothing", "-o", path)
-
-
-def test_escape_sequences_of_a_file_are_shown_not_sent(tmp_path, capsys):
-    model, _ = small_model()
-    model.stop_reason_ = "\x1b]0;owned\x07\x9b2J\u202e\nfile  elsewhere"
-    save(model, tmp_path / "model.ptm", preparation={"size": "\x1b[31m", "x": "caf\udce9"})
-    assert main(["info", str(tmp_path / "model.ptm")]) == 0
-    said = capsys.readouterr().out
-    assert not any(c in said for c in "\x1b\x07\x9b\u202e\udce9")
-    assert r"\x1b]0;owned\x07\x9b2J\u202e\nfile  elsewhere" in said
-    Console().fail("caf\udce9 \x1b")
-    assert capsys.readouterr().err == "patternfold: error: caf\\udce9 \\x1b\n"
-
-
-def test_bounds_that_can_not_be_are_refused(pictures, tmp_path, capsys):
-    options = ["-o", tmp_path / "x.ptm", *QUICK, "--bound", "s=0:2"]
-    said = fails(capsys, "learn", pictures, *options)
-    assert "bounds of 's' are (0, 2); they must stay between 0.001 and 1000" in said
-
-
 def test_explore(learned, pictures, tmp_path, capsys):
     values, _ = run(capsys, "explore", learned, "-o", tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
@@ -320,9 +221,6 @@ def test_files_without_preparation_are_taken_as_they_are(pictures, tmp_path, cap
     _, said = run(capsys, "info", tmp_path / "bare.ptm")
 
 
-# Configuration files
-
-
 def test_options_and_configuration_reach_the_estimator(pictures, tmp_path, capsys, monkeypatch):
     def published(cls, **options):  # in place of the slow one
         return cls(**options, n_exchanges=0)
@@ -354,32 +252,6 @@ def test_options_and_configuration_reach_the_estimator(pictures, tmp_path, capsy
     assert found.preparation["normalise"] == "range"
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("[learn", "can't be read"),
-        ("[teach]\na = 1", "[teach] is not a table of a command"),
-        ("[learn]\nlearning-rate = 1", "learning-rate is not an option"),
-        ("[learn]\natoms = 'many'", "'many' can't be used"),
-        ("[learn]\natoms = 0", "not at least 1"),
-        ("[learn]\natoms = [1, 2]", "must be a single value"),
-        ("[learn]\nmother = 'cauchy'", "must be one of gaussian"),
-        ("[learn]\npaper = 1", "must be true or false"),
-        ("[learn]\nbound = ['s']", "is no bound"),
-    ],
-)
-def test_wrong_configuration(text, match, pictures, tmp_path, capsys):
-    config = tmp_path / "settings.toml"
-    config.write_text(text)
-    said = misused(capsys, "learn", pictures, "-o", tmp_path / "x", "--config", config)
-    assert match in said
-
-
-def test_absent_configuration(pictures, tmp_path, capsys):
-    said = misused(capsys, "learn", pictures, "-o", "x", "--config", tmp_path / "none.toml")
-    assert "can't be read" in said
-
-
 # What must be refused
 
 
@@ -396,31 +268,6 @@ def test_what_was_meant(learned, pictures, tmp_path, capsys):
     config = tmp_path / "settings.toml"
     config.write_text("[learn]\natms = 3")
     assert "Did you mean 'atoms'?" in misused(capsys, *start, "--config", config)
-
-
-def test_demo_overwrites_nothing_unasked(tmp_path, capsys):
-    (tmp_path / "five.png").write_text("old")
-    assert "exists already; --force" in fails(capsys, "demo", "-o", tmp_path)
-
-
-def test_wrong_usage(pictures, tmp_path, capsys):
-    assert "COMMAND" in misused(capsys)
-    assert "'teach' is not known" in misused(capsys, "teach")
-    assert "-o/--output" in misused(capsys, "learn", pictures)
-    start = ["learn", pictures, "-o", tmp_path / "x.ptm"]
-    assert "affine" in misused(capsys, *start, "--transformation", "afine")
-    assert "is no size" in misused(capsys, *start, "--size", "big")
-    assert "is no bound" in misused(capsys, *start, "--bound", "theta=1:0")
-    assert "--atoms" in misused(capsys, *start, "--atoms", "0")
-    assert "--examples" in misused(capsys, *start, "--examples", "-1")
-    assert not (tmp_path / "x.ptm").exists()
-
-
-def test_empty_folders_and_single_images(pictures, tmp_path, capsys):
-    output = ["-o", tmp_path / "x.ptm"]
-    assert "holds no images" in fails(capsys, "learn", tmp_path, *output)
-    assert "does not exist" in fails(capsys, "learn", tmp_path / "nowhere", *output)
-    assert "holds one image" in fails(capsys, "learn", pictures / "00.png", *output)
 
 
 def test_mixed_sizes_text_and_alpha(learned, pictures, tmp_path, capsys):
@@ -464,12 +311,7 @@ def test_wrong_model_files(learned, tmp_path, capsys):
     assert list(tmp_path.iterdir()) == [tmp_path / "cut.ptm"]
 
 
-def test_failures_for_programs(tmp_path, capsys):
-    assert main(["info", str(tmp_path / "none.ptm"), "--json"]) == 1
-    assert "does not exist" in json.loads(capsys.readouterr().out)["error"]
-
-
-# Interruption and caches
+# Interruptions
 
 
 def test_interrupted_run_keeps_what_it_has(pictures, tmp_path):
@@ -500,85 +342,3 @@ def test_interrupted_run_keeps_what_it_has(pictures, tmp_path):
     assert 1 <= model.pattern_.n_atoms < 500
     assert model.stop_reason_ == "interrupted"
     assert any(cache.iterdir())
-
-
-def test_interrupted_before_the_first_atom(pictures, tmp_path, capsys, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("patternfold.files.read_images", stop)
-    message = fails(capsys, "learn", pictures, "-o", tmp_path / "x.ptm", *QUICK)
-    assert "nothing was written" in message
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_cache_folder(monkeypatch, tmp_path):
-    assert cache_folder() is None  # switched off for the tests
-    monkeypatch.setenv("PATTERNFOLD_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv("PATTERNFOLD_CACHE")
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "patternfold"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache_folder() == Path.home() / "Library" / "Caches" / "patternfold"
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_bar_on_a_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal()
-    progress = Progress(Console(), 20, terminal)
-    with progress.listening():
-        progress(Line(30, 5, 20, 0.25, 1.5, "learning", "dots", 2, 3))
-    shown = terminal.getvalue()
-    assert "dots: learning" in shown
-    assert "5/20 atoms, error 0.2500" in shown
-    assert "left" in shown
-    assert "━" in shown
-
-
-def test_quiet_terminals_show_nothing(capsys):
-    terminal = Terminal()
-    progress = Progress(Console(quiet=True), stream=terminal)
-    with progress.listening():
-        progress(Line(30, 5, 20, 0.25, 1.5, "learning"))
-    assert terminal.getvalue() == capsys.readouterr().err == ""
-
-
-def test_steps_are_counted_over_starts_and_classes():
-    work, done = Work(atoms=8), []
-    for part in (1, 2):
-        lines = [(f"start {i} of 2", n, 5) for i in (1, 2) for n in range(1, 6)]
-        lines += [("learning", n, 8) for n in range(6, 9)] + [("settling", 8, 8)] * 3
-        for stage, n, most in lines:
-            done.append(work(Line(30, n, most, 0.1, 0.0, stage, "x", part, 2)))
-    numbers = [number for number, _ in done]
-    assert numbers == list(range(1, 33))
-    assert {total for _, total in done} == {32}
-    assert work.left is None  # all is done
-    assert work(Line(30, 8, 8, 0.1, 0.0, "joint selection")) == (32, None)
-
-
-def test_patterns_that_have_grown_enough_only_settle():
-    work = Work()
-    assert work(Line(30, 1, 5, 0.1, 0.0, "start 1 of 1")) == (1, None)
-    assert work.left is None
-    for n in range(1, 5):
-        assert work(Line(30, n, 40, 0.1, 0.0, "learning")) == (n, 43)
-    assert work(Line(30, 4, 40, 0.1, 0.0, "settling")) == (41, 43)
-
-
-def test_time_left(monkeypatch):
-    clock = iter([0.0, 60.0, 62.0, 64.0])
-    monkeypatch.setattr("patternfold.cli.progress.time.perf_counter", lambda: next(clock))
-    work = Work(atoms=7)
-    work(Line(30, 1, 7, 0.1, 0.0, "learning"))
-    assert work.left is None  # the first step had to compile
-    work(Line(30, 2, 7, 0.1, 0.0, "learning"))
-    assert work.left == pytest.approx(2.0 * 8)

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 import patternfold as pf
 from patternfold.cli import main
 from patternfold.experiments.workers import timed
-from patternfold.learning import start
+from patternfold.learning import references, start
+from patternfold.learning.pats import Learned
 from patternfold.numerics.compilation import warm_up
 from patternfold.numerics.interrupts import check_interrupts, listening
 
@@ -90,9 +91,9 @@ class TestPats:
 
     def test_ctrl_c_in_a_reference_is_raised(self, images, monkeypatch):
         def learn(*args, **options):
-            return start.Learned(None, [], "interrupted")
+            return Learned(None, [], "interrupted")
 
-        monkeypatch.setattr(start, "learn", learn)
+        monkeypatch.setattr(references, "learn", learn)
         model = clone(PATS)
         with pytest.raises(KeyboardInterrupt):
             model.fit(images)

@@ -1,7 +1,10 @@
+"""Rendering of patterns, against the formulas of the paper; what is accepted and refused."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from manifold_patterns import PAPER, SHAPE, N, numpy_render, random_lam, random_pattern, turn
 
 from patternfold import (
     Box,
@@ -14,12 +17,7 @@ from patternfold import (
 )
 from patternfold.model import atoms
 from patternfold.model.manifold import field, render, tangent_distance, tangents
-from patternfold.model.transformations import as_transformation
 from patternfold.numerics import chunks
-
-PAPER = "rotation-translation-scaling"
-# Most tests share this size and number of images, and with them compiled code.
-SHAPE, N = (6, 7), 4
 
 
 @pytest.fixture
@@ -27,42 +25,7 @@ def pattern(rng) -> Pattern:
     return random_pattern(rng, 5)
 
 
-def random_pattern(rng, n_atoms, mother="gaussian") -> Pattern:
-    low, high = [-np.pi, -0.4, -0.4, 0.2, 0.2], [np.pi, 0.4, 0.4, 0.6, 0.6]
-    return Pattern(rng.normal(size=n_atoms), rng.uniform(low, high, size=(n_atoms, 5)), mother)
-
-
-def random_lam(rng, n_images=N):
-    low, high = [-np.pi, -0.3, -0.3, 0.7, 0.7], [np.pi, 0.3, 0.3, 1.4, 1.4]
-    return rng.uniform(low, high, size=(n_images, 5))
-
-
-def turn(theta):
-    return np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
-
-
-def numpy_render(pattern, lam, shape):
-    """U_λ(p) of Gaussian atoms with the paper's formulas, one image and one atom at a time."""
-    height, width = shape
-    pixel = 2 / max(shape)
-    rows, columns = np.mgrid[:height, :width]
-    x = ((columns + 0.5) * pixel - width * pixel / 2).ravel()
-    y = ((rows + 0.5) * pixel - height * pixel / 2).ravel()
-    images = np.zeros((len(lam), height * width))
-    for image, (theta, tx, ty, sx, sy) in zip(images, lam, strict=True):
-        warped = np.diag([1 / sx, 1 / sy]) @ turn(-theta) @ np.stack([x - tx, y - ty])
-        for c, (psi, tau_x, tau_y, sigma_x, sigma_y) in zip(
-            pattern.coef, pattern.gamma, strict=True
-        ):
-            centred = warped - np.array([[tau_x], [tau_y]])
-            u, v = np.diag([1 / sigma_x, 1 / sigma_y]) @ turn(-psi) @ centred
-            image += c * np.sqrt(2 / np.pi) * np.exp(-(u**2) - v**2)
-    return images
-
-
 # Rendering
-
-
 @pytest.mark.parametrize("shape", [SHAPE, (7, 6), (1, 1)])
 def test_render_follows_the_papers_formulas(pattern, rng, dtype, shape):
     lam = random_lam(rng)
@@ -113,8 +76,6 @@ def test_products_of_two_shifted_gaussians_have_their_closed_form():
 
 
 # The field and the tangents
-
-
 @pytest.mark.parametrize("mother", [Gaussian(), InverseMultiquadric(-1.5)], ids=str)
 def test_field_is_the_value_and_gradient_at_the_warped_pixels(rng, dtype, mother):
     pattern, lam = random_pattern(rng, 5, mother), random_lam(rng).astype(dtype)
@@ -132,33 +93,6 @@ def test_field_is_the_value_and_gradient_at_the_warped_pixels(rng, dtype, mother
     )
 
 
-def test_tangents_against_finite_differences_of_the_formulas(pattern, rng):
-    lam = random_lam(rng)
-    found = tangents(pattern, lam, PAPER, SHAPE)
-    assert found.shape == (N, 5, 42)
-    h = 1e-5  # central differences err by h² times third derivatives, some 1e-10 · 100
-    for k in range(5):
-        step = h * np.eye(5)[k]
-        plus, minus = (numpy_render(pattern, lam + s, SHAPE) for s in (step, -step))
-        np.testing.assert_allclose(found[:, k], (plus - minus) / (2 * h), atol=1e-7)
-        assert np.abs(found[:, k]).max() > 0.1
-
-
-def test_tangents_have_their_closed_form_for_one_gaussian(dtype):
-    # p = exp(−|x − t|² / s²) up to its constant: ∂/∂t = 2 (x − t) / s² p, ∂/∂s = 2 |x − t|² / s³ p.
-    lam = np.array([[0.7, 0.1, -0.2, 0.8]], dtype)
-    bump = Pattern([1.0], [[0.0, 0.0, 0.0, 1.0, 1.0]])
-    found = tangents(bump, lam, "similarity", (8, 8))[0]
-    _, tx, ty, s = lam[0].astype(np.float64)
-    grid = Grid(8, 8)
-    dx, dy = grid.x - tx, grid.y - ty
-    p = np.sqrt(2 / np.pi) * np.exp(-(dx**2 + dy**2) / s**2)
-    rotation = np.zeros_like(p)  # a round pattern does not move
-    expected = [rotation, 2 * dx / s**2 * p, 2 * dy / s**2 * p, 2 * (dx**2 + dy**2) / s**3 * p]
-    # A dozen operations on numbers of size 1.
-    np.testing.assert_allclose(found, np.stack(expected), atol=50 * np.finfo(dtype).eps)
-
-
 def test_single_precision_is_accurate(rng):
     pattern, lam = random_pattern(rng, 16), random_lam(rng)
     for function in (render, tangents):
@@ -169,92 +103,7 @@ def test_single_precision_is_accurate(rng):
         assert error.max() < 1e-5
 
 
-# The tangent distance
-
-
-@pytest.mark.parametrize("transformation", [PAPER, "affine"])
-def test_tangent_distance_is_the_least_squares_residual(pattern, rng, dtype, transformation):
-    lam = as_transformation(transformation).parameters.sample(rng, N).astype(dtype)
-    images = rng.normal(size=(N, *SHAPE)).astype(dtype)
-    distances, z = tangent_distance(pattern, images, lam, transformation)
-    assert distances.dtype == z.dtype == dtype
-
-    double = lam.astype(np.float64)
-    w = images.reshape(N, -1) - render(pattern, double, transformation, SHAPE)
-    t = tangents(pattern, double, transformation, SHAPE)
-    # Backward stable least squares errs by roundings times the condition of T.
-    assert np.linalg.cond(t).max() < 100
-    rtol = {np.float32: 1e-4, np.float64: 1e-10}[dtype.type]
-    for i in range(N):
-        solution = np.linalg.lstsq(t[i].T, w[i], rcond=None)[0]
-        np.testing.assert_allclose(z[i], solution, rtol=rtol, atol=rtol)
-        residual = np.linalg.norm(w[i] - t[i].T @ solution)
-        assert distances[i] == pytest.approx(residual, rel=rtol)
-    assert np.abs(z).max() > 0.1
-
-
-def test_tangent_distance_takes_flat_images(pattern, rng):
-    lam, images = random_lam(rng), rng.normal(size=(N, *SHAPE))
-    expected = tangent_distance(pattern, images, lam, PAPER)
-    found = tangent_distance(pattern, images.reshape(N, -1), lam, PAPER, image_shape=SHAPE)
-    for one, two in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, two)
-
-
-def test_images_on_the_manifold_are_at_distance_zero_and_z_points_to_them(pattern, rng):
-    lam = random_lam(rng)
-    images = render(pattern, lam, PAPER, SHAPE).reshape(N, *SHAPE)
-    distances, z = tangent_distance(pattern, images, lam, PAPER)
-    np.testing.assert_allclose(distances, 0, atol=1e-13)  # float64
-    np.testing.assert_allclose(z, 0, atol=1e-13)
-    step = 1e-3 * rng.normal(size=lam.shape)
-    _, z = tangent_distance(pattern, images, lam - step, PAPER)
-    np.testing.assert_allclose(z, step, atol=1e-4)  # first order: step² times the curvature
-
-
-@pytest.mark.parametrize("lam", [[0.0, 0.0, 0.0], [2.5, 0.3, -0.2]], ids=["identity", "moved"])
-@pytest.mark.parametrize(
-    "gamma",
-    [[[0.0, 0.0, 0.0, 0.4, 0.4]], [[1.1, 0.0, 0.0, 0.4, 0.4], [0.0, 0.0, 0.0, 0.15, 0.15]]],
-    ids=["one atom", "two atoms"],
-)
-def test_a_round_pattern_under_rotation_is_well_conditioned(rng, dtype, lam, gamma):
-    round_pattern = Pattern(np.array([1.0, -0.5])[: len(gamma)], gamma)
-    images = rng.normal(size=(1, 12, 12)).astype(dtype)
-    lam = np.array([lam], dtype)
-    distance, z = tangent_distance(round_pattern, images, lam, "rotation-translation")
-    # Rotation moves nothing, so it is left out: the answer is that of shifts alone, up to the
-    # rounding of a least-squares problem of condition 1.
-    expected, shift = tangent_distance(round_pattern, images, lam[:, 1:], "translation")
-    tolerance = 100 * np.finfo(dtype).eps
-    assert np.isfinite(z).all()
-    assert abs(z[0, 0]) < tolerance
-    np.testing.assert_allclose(z[:, 1:], shift, atol=tolerance)
-    np.testing.assert_allclose(distance, expected, rtol=tolerance)
-    assert np.abs(shift).max() > 0.01
-
-
-def test_dependent_parameters_share_the_step(rng):
-    # Two parameters that do the same: the solution of least norm gives each half of the step.
-    double = CustomTransformation(
-        lambda lam, x, y: (x - lam[0] - lam[1], y),
-        Box(["a", "b"], [-1.0, -1.0], [1.0, 1.0]),
-        [0.0, 0.0],
-    )
-    single = CustomTransformation(
-        lambda lam, x, y: (x - lam[0], y), Box(["a"], [-1.0], [1.0]), [0.0]
-    )
-    bump = Pattern([1.0], [[0.0, 0.0, 0.0, 0.4, 0.4]])
-    images = rng.normal(size=(1, 8, 8))
-    distance, z = tangent_distance(bump, images, np.zeros((1, 2)), double)
-    expected, step = tangent_distance(bump, images, np.zeros((1, 1)), single)
-    np.testing.assert_allclose(distance, expected, rtol=1e-12)  # float64
-    np.testing.assert_allclose(z, np.tile(step / 2, 2), rtol=1e-10)
-
-
 # Sizes, memory, compilation
-
-
 def test_the_empty_pattern_renders_zeros_and_has_no_tangents(rng):
     lam, images = random_lam(rng), rng.normal(size=(N, *SHAPE))
     np.testing.assert_array_equal(render(Pattern(), lam, PAPER, SHAPE), np.zeros((N, 42)))
@@ -342,8 +191,6 @@ def test_numbers_of_images_share_compiled_code(pattern, rng):
 
 
 # Precision and bad input
-
-
 def test_dtype_follows_the_input_and_the_global_flag_is_left(pattern, rng):
     before = jax.config.jax_enable_x64
     lam, images = random_lam(rng), rng.normal(size=(N, *SHAPE))

@@ -13,8 +13,6 @@ from patternfold.cli.console import Console, Failure
 from patternfold.cli.parser import parse
 from patternfold.numerics.interrupts import listening
 
-FAILURE, SUCCESS = 1, 0
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 for success, 1 for failure, 2 for wrong usage."""
@@ -24,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with listening() as interrupts:
             command = import_module(f"patternfold.cli.commands.{options.command}")
             code = command.run(options, console)
-            if code == SUCCESS and interrupts.asked:
+            if code == 0 and interrupts.asked:
                 return console.fail("Interrupted, but the command had done its work by then.")
             return code
     except KeyboardInterrupt:

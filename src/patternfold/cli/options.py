@@ -96,6 +96,21 @@ def add_learning(
         "similarity; with --paper the paper's, rotation-translation-scaling",
     )
     add_name(group, "mother", names.mothers(), "shape of the atoms", "gaussian")
+    _add_bound(group)
+    _add_light(group)
+    add_name(group, "loss", names.losses(), "what residuals cost", "squared")
+    _add_prior(group)
+    group.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
+    group.add_argument(
+        "--examples",
+        type=count,
+        default=36,
+        help="training images to keep in the file for pictures (default: 36)",
+    )
+    return group
+
+
+def _add_bound(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--bound",
         type=bound,
@@ -105,6 +120,9 @@ def add_learning(
         help="interval of a parameter: theta=-30deg:30deg, tx=-5px:5px (pixels of the pictures as "
         "they are), s=0.8:1.2; may be repeated",
     )
+
+
+def _add_light(group: argparse._ArgumentGroup) -> None:
     for name, what in (("gain", "contrast"), ("offset", "background level")):
         group.add_argument(
             f"--no-{name}",
@@ -112,7 +130,9 @@ def add_learning(
             action="store_false",
             help=f"all pictures have one {what}; by default each has its own",
         )
-    add_name(group, "loss", names.losses(), "what residuals cost", "squared")
+
+
+def _add_prior(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--prior",
         type=prior,
@@ -122,14 +142,6 @@ def add_learning(
         help="which values of a parameter are likely: theta=0deg:10deg, s=1:0.1; may be repeated; "
         "or 'learned', from the pictures",
     )
-    group.add_argument("--seed", type=count, default=0, help="of random numbers (default: 0)")
-    group.add_argument(
-        "--examples",
-        type=count,
-        default=36,
-        help="training images to keep in the file for pictures (default: 36)",
-    )
-    return group
 
 
 def add_name(

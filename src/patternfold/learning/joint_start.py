@@ -13,9 +13,9 @@ from patternfold.learning.joint import (
     frozen_squares,
 )
 from patternfold.learning.joint_settings import JointSettings
+from patternfold.learning.references import reference_patterns
 from patternfold.learning.run import run
 from patternfold.learning.several import pattern_names, settled
-from patternfold.learning.start import reference_patterns
 from patternfold.learning.state import (
     ASKED_TO_STOP,
     INTERRUPTED,

@@ -8,8 +8,9 @@ from patternfold.learning.many import part_of
 from patternfold.learning.passes import InMemory
 from patternfold.learning.pats import Learned
 from patternfold.learning.problem import Problem, Settings
+from patternfold.learning.references import reference_in
 from patternfold.learning.settling import settle_in_passes
-from patternfold.learning.start import reference_in, run_at_length
+from patternfold.learning.start import run_at_length
 from patternfold.learning.state import Callback, State
 from patternfold.model.pattern import Pattern
 from patternfold.numerics.threads import one_blas_thread

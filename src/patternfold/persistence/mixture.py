@@ -89,35 +89,16 @@ def unpack_mixture(payload: Payload) -> PatternMixture:
     }
     model = PatternMixture(**(components | build_options(PatternMixture, description)))
     check_mixture(model)
-    groups = take_array(arrays, "part_labels", 1, "iu")
-    main = take_array(arrays, "main_parts", 1, "iu")
-    limits = take_array(arrays, "limits", 1)
-    n_groups = len(main)
-    if len(groups) != len(parts) or set(groups.tolist()) != set(range(n_groups)):
-        raise ValueError("its groups of parts do not fit together")
-    if not (0 <= main).all() or not (main < len(parts)).all() or len(limits) != n_groups:
-        raise ValueError("its patterns are none of its parts")
-    pictures = take_array(arrays, "pictures", 2)
+    groups, main = _groups(arrays, len(parts))
+    n_groups, path = len(main), take_array(arrays, "error_path", 1)
     shape = take_shape(description, "image_shape")
-    grid = coarse_grid(Grid(*shape)) or Grid(*shape)
-    if pictures.shape != (len(parts), grid.n_pixels):
-        raise ValueError(f"the array 'pictures' has shape {pictures.shape}")
     assignment = _assignment(arrays, transformation.parameters.dim, len(parts), n_groups)
-    path = take_array(arrays, "error_path", 1)
-    proportions, tree = take_array(arrays, "proportions", 1), take_array(arrays, "merge_tree", 2)
-    if len(proportions) != n_groups or not _is_tree(tree, len(parts)):
-        raise ValueError("its proportions or its tree of parts do not fit its parts")
     noise = description.get("noise")
-    exponent = take(description, "exponent", int)
-    if abs(exponent) > 2048:
-        raise ValueError(f"'exponent' is {exponent}")
     vars(model).update(
         parts_=parts,
         part_labels_=groups,
         patterns_=[parts[k] for k in main],
-        limits_=np.where(limits < 0, math.inf, limits),
-        proportions_=proportions,
-        merge_tree_=tree,
+        **_of_groups(arrays, len(parts), n_groups),
         eigenvalues_=take_array(arrays, "eigenvalues", 1),
         error_path_=path,
         n_iter_=max(1, len(path)),
@@ -125,8 +106,8 @@ def unpack_mixture(payload: Payload) -> PatternMixture:
         temperature_=take_number(description, "temperature", 0),
         noise_=None if noise is None else take_number(description, "noise", 0),
         outlier_share_=take_number(description, "outlier_share", 0, 1),
-        _exponent=exponent,
-        _pictures=pictures,
+        _exponent=_exponent(description),
+        _pictures=_pictures(arrays, len(parts), Grid(*shape)),
         assignment_=assignment,
         labels_=assignment.labels,
         parameters_=assignment.parameters,
@@ -136,6 +117,47 @@ def unpack_mixture(payload: Payload) -> PatternMixture:
         _stacked=take(description, "stacked", bool),
     )
     return model
+
+
+def _groups(arrays: Mapping[str, np.ndarray], n_parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the group of each part, and the main part of each group."""
+    groups = take_array(arrays, "part_labels", 1, "iu")
+    main = take_array(arrays, "main_parts", 1, "iu")
+    if len(groups) != n_parts or set(groups.tolist()) != set(range(len(main))):
+        raise ValueError("its groups of parts do not fit together")
+    if not (0 <= main).all() or not (main < n_parts).all():
+        raise ValueError("its patterns are none of its parts")
+    return groups, main
+
+
+def _of_groups(
+    arrays: Mapping[str, np.ndarray], n_parts: int, n_groups: int
+) -> dict[str, np.ndarray]:
+    """Return the limits and shares of the groups, and how they were merged."""
+    limits = take_array(arrays, "limits", 1)
+    if len(limits) != n_groups:
+        raise ValueError("its patterns are none of its parts")
+    proportions, tree = take_array(arrays, "proportions", 1), take_array(arrays, "merge_tree", 2)
+    if len(proportions) != n_groups or not _is_tree(tree, n_parts):
+        raise ValueError("its proportions or its tree of parts do not fit its parts")
+    limits = np.where(limits < 0, math.inf, limits)
+    return {"limits_": limits, "proportions_": proportions, "merge_tree_": tree}
+
+
+def _pictures(arrays: Mapping[str, np.ndarray], n_parts: int, grid: Grid) -> np.ndarray:
+    """Return what images are compared with: small pictures of the parts."""
+    pictures = take_array(arrays, "pictures", 2)
+    if pictures.shape != (n_parts, (coarse_grid(grid) or grid).n_pixels):
+        raise ValueError(f"the array 'pictures' has shape {pictures.shape}")
+    return pictures
+
+
+def _exponent(description: dict[str, Any]) -> int:
+    """Return the power of two that is the unit of the pictures."""
+    exponent = take(description, "exponent", int)
+    if abs(exponent) > 2048:
+        raise ValueError(f"'exponent' is {exponent}")
+    return exponent
 
 
 def _parts(description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> list[Pattern]:

@@ -38,11 +38,24 @@ def run(options: argparse.Namespace, console: Console) -> int:
     rows = _rows(found.names, predicted, numbers_of)
     if options.output is not None:
         write_text(options.output, _as_csv(columns, rows))
+    values = _values(found, predicted, classes, probabilities)
+    said = ", ".join(f"{count} {name}" for name, count in values["counts"].items())
+    text = f"{options.output}: {said}" if options.output else _as_csv(columns, rows).rstrip()
+    if found.labels is not None and set(found.labels) <= set(classes):
+        values["accuracy"] = float(np.mean(np.array(found.labels) == np.array(predicted)))
+        console.say(f"{values['accuracy']:.1%} agree with their sub-folders")
+    console.result(values, text)
+    return 0
+
+
+def _values(
+    found: Any, predicted: list[str], classes: list[str], probabilities: np.ndarray | None
+) -> dict[str, Any]:
+    """Return the result as values."""
     names, numbers = np.unique(predicted, return_counts=True)
-    counts = dict(zip(names.tolist(), numbers.tolist(), strict=True))
     values: dict[str, Any] = {
         "images": len(found),
-        "counts": counts,
+        "counts": dict(zip(names.tolist(), numbers.tolist(), strict=True)),
         "predictions": dict(zip(found.names, predicted, strict=True)),
     }
     if probabilities is not None:
@@ -50,13 +63,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             name: dict(zip(classes, line, strict=True))
             for name, line in zip(found.names, probabilities.round(6).tolist(), strict=True)
         }
-    said = ", ".join(f"{count} {name}" for name, count in counts.items())
-    text = f"{options.output}: {said}" if options.output else _as_csv(columns, rows).rstrip()
-    if found.labels is not None and set(found.labels) <= set(classes):
-        values["accuracy"] = float(np.mean(np.array(found.labels) == np.array(predicted)))
-        console.say(f"{values['accuracy']:.1%} agree with their sub-folders")
-    console.result(values, text)
-    return 0
+    return values
 
 
 def _probabilities(

@@ -110,23 +110,10 @@ def _fit(
     from patternfold import JPATS, PATS, AlignedViewsClassifier
 
     progress = Progress(console, options.atoms)
-    shared: dict[str, Any] = {
-        "transformation": options.transformation,
-        "mother": options.mother,
-        "bounds": bounds,
-        "random_state": options.seed,
-        "gain": options.gain,
-        "offset": options.offset,
-        "loss": options.loss,
-        "prior": prior_of(options, found),
-        "n_patterns": options.patterns,
-    }
+    shared = _shared_options(options, bounds, prior_of(options, found))
     images, labels = found.images[some], labels[some]
     mask = None if found.mask is None else found.mask[some]
-    several = {1: "", "auto": ", as many patterns as help"}
-    patterns = several.get(options.patterns, f", {options.patterns} patterns")
-    learned = f"{atoms_text(options.atoms)}{patterns}"
-    console.say(f"learning {learned} for each of {len(set(labels))} classes")
+    _announce(options, len(set(labels)), console)
     with warnings.catch_warnings(), progress.listening():
         warnings.simplefilter("ignore")  # of learners that were interrupted
         if options.method == "jpats":
@@ -143,6 +130,28 @@ def _fit(
     if progress.interrupted:
         raise KeyboardInterrupt  # some classes would be half learned
     return model
+
+
+def _shared_options(options: argparse.Namespace, bounds: Any, prior: Any) -> dict[str, Any]:
+    """Return the options that every method has."""
+    return {
+        "transformation": options.transformation,
+        "mother": options.mother,
+        "bounds": bounds,
+        "random_state": options.seed,
+        "gain": options.gain,
+        "offset": options.offset,
+        "loss": options.loss,
+        "prior": prior,
+        "n_patterns": options.patterns,
+    }
+
+
+def _announce(options: argparse.Namespace, n_classes: int, console: Console) -> None:
+    several = {1: "", "auto": ", as many patterns as help"}
+    patterns = several.get(options.patterns, f", {options.patterns} patterns")
+    learned = f"{atoms_text(options.atoms)}{patterns}"
+    console.say(f"learning {learned} for each of {n_classes} classes")
 
 
 def _judge(

@@ -13,13 +13,10 @@ from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.missing import as_mask
-from patternfold.learning.observations import Observations
 from patternfold.learning.project.brightness import in_range
-from patternfold.learning.project.expected import as_priors, expected_terms
-from patternfold.learning.project.found import BLANK, EMPTY, Found
-from patternfold.learning.project.locate import locate, locate_by_lines
-from patternfold.learning.project.uncertainty import covariances
-from patternfold.learning.terms import Terms
+from patternfold.learning.project.expected import as_priors
+from patternfold.learning.project.found import Found
+from patternfold.learning.project.task import METHODS, Task
 from patternfold.model.box import Box
 from patternfold.model.grid import Grid
 from patternfold.model.losses import AbstractLoss, as_loss
@@ -29,8 +26,6 @@ from patternfold.numerics.precision import precision, working_dtype
 
 LOCAL_STEPS = 30
 """Most steps from known λ: nothing else mends what they leave."""
-
-METHODS = ("levenberg-marquardt", "line-search")
 
 STATUS = {
     "converged": "The search ended at a minimum inside the box.",
@@ -42,7 +37,7 @@ STATUS = {
     "max-iter": "The search stopped at max_iter steps; the distance may still shrink.",
     "ambiguous": "Another pose is as good within the noise: any of modes may be the right one.",
 }
-"""What each status of a projection means, in the order of the codes in search.py."""
+"""What each status of a projection means, in the order of the codes in found.py."""
 
 _WORDS = np.array(list(STATUS))
 
@@ -200,82 +195,58 @@ def project(
     amplitude = Amplitude.of_patterns(patterns)
     # Small numbers are turned into floats on the device.
     rows, shape = as_images(images, image_shape, finite=False, small=not amplitude.exponent)
-    dtype = working_dtype(rows)
+    dtype, grid = working_dtype(rows), Grid(*shape)
     rows = rows.astype(dtype, copy=False) if rows.dtype.kind == "f" else rows
-    starts = _starts(start, len(rows), len(patterns), family.parameters, dtype)
-    loss, priors = as_loss(loss), as_priors(prior, family, len(patterns), Grid(*shape).pixel)
-    loss, priors = amplitude.lowered_loss(loss), [amplitude.lowered_prior(p) for p in priors]
-    lowered = [amplitude.lowered_pattern(p) for p in patterns]
-
-    mask = None if sample_mask is None else as_mask(sample_mask, rows.shape)
-    lighting = Lighting(bool(gain), bool(offset))
-
-    def observed(images: np.ndarray, some: Any) -> Observations:
-        own = None if mask is None else mask[some]
-        return Observations.of("images", images, Grid(*shape), own, lighting)
-
-    used: list[list[Terms | None] | None] = []
-
-    def find(images: np.ndarray, some: Any) -> Found:
-        start = None if starts is None else starts[some]
-        here = observed(images, some)
-        terms = expected_terms(here, lowered, family, loss, priors, how)
-        used.append(terms)
-        found = _find(here, lowered, family, method, how, start, bool(n_candidates), terms)
-        if not uncertainty:
-            return found
-        # λ* stays that of the search without error bars: every door gives the same.
-        asked = start is None or bool(n_candidates)
-        every = (METHODS[0], how.for_all_poses(), found.lam, asked, terms)
-        return found.with_modes(_find(here, lowered, family, *every), family.parameters)
-
+    priors = as_priors(prior, family, len(patterns), grid.pixel)
+    task = Task(
+        [amplitude.lowered_pattern(p) for p in patterns],
+        family,
+        grid,
+        Lighting(bool(gain), bool(offset)),
+        amplitude.lowered_loss(as_loss(loss)),
+        [amplitude.lowered_prior(p) for p in priors],
+        method,
+        how,
+        _starts(start, len(rows), len(patterns), family.parameters, dtype),
+        None if sample_mask is None else as_mask(sample_mask, rows.shape),
+        with_bank=bool(n_candidates),
+        all_poses=uncertainty,
+    )
+    spread = None
     with precision(dtype):
-        found, distances = in_range(find, rows, amplitude)
-        spread = None
+        found, distances = in_range(task.search, rows, amplitude)
         if uncertainty:
-            here = observed(amplitude.lowered(rows), slice(None))
-            told = ~np.isin(found.status, (BLANK, EMPTY))
-            spread = covariances(here, lowered, family, found.lam, told, used[0])
-            spread = spread.astype(rows.dtype)
+            spread = task.covariances(amplitude.lowered(rows), found).astype(rows.dtype)
+    return _told(found, distances, spread, family.parameters.names, isinstance(pattern, Pattern))
+
+
+def _told(
+    found: Found,
+    distances: np.ndarray,
+    spread: np.ndarray | None,
+    names: tuple[str, ...],
+    single: bool,
+) -> Projection:
+    """What was found, in words; for a single pattern without the axis of patterns."""
     modes = np.sqrt(found.mode_squares)
-    parts = (found.lam, distances, _WORDS[found.status])
-    more = (found.gain, found.offset, found.modes[:, :, 1], modes[:, :, 1])
-    more = (*more, found.modes, modes, found.n_modes, spread)
-    if isinstance(pattern, Pattern):
-        parts, more = (
-            [None if part is None else part[:, 0] for part in some] for some in (parts, more)
-        )
-    return Projection(*parts, family.parameters.names, *more)
 
+    def of(part: Any) -> Any:
+        return part[:, 0] if single and part is not None else part
 
-def _find(
-    observations: Observations,
-    patterns: list[Pattern],
-    family: AbstractTransformation,
-    method: str,
-    effort: Effort,
-    start: np.ndarray | None,
-    asked: bool,
-    terms: list[Terms | None] | None,
-) -> Found:
-    """Project on all patterns, those of one kind together."""
-    kinds = [(p.mother, p.dictionary) for p in patterns]
-    parts: list[Any] = [None] * len(patterns)
-    for kind in kinds:
-        alike = [m for m, other in enumerate(kinds) if other == kind and parts[m] is None]
-        if not alike:
-            continue
-        own = None if start is None else start[:, alike]
-        some, own_terms = [patterns[m] for m in alike], terms and [terms[m] for m in alike]
-        if method == "line-search":
-            found = locate_by_lines(observations, some, family, effort, own, own_terms)
-        else:
-            everywhere = start is None or asked
-            how = (effort, own, everywhere, everywhere)
-            found = locate(observations, some, family, *how, terms=own_terms)
-        for k, m in enumerate(alike):
-            parts[m] = Found(*(part[:, k] for part in found))
-    return Found(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
+    return Projection(
+        of(found.lam),
+        of(distances),
+        of(_WORDS[found.status]),
+        names,
+        of(found.gain),
+        of(found.offset),
+        second=of(found.modes[:, :, 1]),
+        second_distances=of(modes[:, :, 1]),
+        modes=of(found.modes),
+        mode_distances=of(modes),
+        n_modes=of(found.n_modes),
+        covariance=of(spread),
+    )
 
 
 def _effort(

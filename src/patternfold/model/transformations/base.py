@@ -20,13 +20,19 @@ Points = Float[Array, "*p"]
 Entry = Float[Array, ""]
 Entries = tuple[tuple[Entry, Entry], tuple[Entry, Entry]]
 
-LIMITS = (
-    dict.fromkeys(("theta", "shear"), (-100.0, 100.0))
-    | dict.fromkeys(("tx", "ty"), (-10.0, 10.0))
-    | dict.fromkeys(("s", "sx", "sy"), (1e-3, 1e3))
-)
-"""Limits of bounds of the parameters that several families have: radians and slopes; half windows;
-factors, which must be above 0."""
+ANGLE, SHIFT, SCALE, SHEAR = (-100.0, 100.0), (-10.0, 10.0), (1e-3, 1e3), (-100.0, 100.0)
+"""Limits of bounds: radians; half windows; factors, which must be above 0; slopes."""
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "theta": ANGLE,
+    "tx": SHIFT,
+    "ty": SHIFT,
+    "s": SCALE,
+    "sx": SCALE,
+    "sy": SCALE,
+    "shear": SHEAR,
+}
+"""Those of the parameters that several families have."""
 
 
 def limits_of(*names: str) -> dict[str, tuple[float, float]]:
