@@ -47,6 +47,7 @@ def fails(capsys, *arguments):
 def test_train_and_predict(method, folders, tmp_path, capsys):
     model, table = tmp_path / "model.ptm", tmp_path / "predictions.csv"
     options = [*QUICK, "--method", method, "--holdout", "0.25"]
+    options += ["--variants", "2", "--mirror"] if method == "aligned-views" else []
     values, said = run(capsys, "train", folders, "-o", model, *options)
     assert values["classes"] == ["bar", "dot"]
     assert (values["images"], values["held_out"]) == (16, 4)  # learned again from all of them
@@ -55,7 +56,10 @@ def test_train_and_predict(method, folders, tmp_path, capsys):
     assert values["accuracy"] == 1
     assert np.trace(values["confusion"]) == 4
     assert "16 images of 16×16 pixels" in said
-    assert load(model).classes_.tolist() == ["bar", "dot"]
+    loaded = load(model)
+    assert loaded.classes_.tolist() == ["bar", "dot"]
+    if method == "aligned-views":
+        assert (loaded.n_variants, loaded.mirror) == (2, True)
 
     values, said = run(capsys, "predict", model, folders, "-o", table)
     assert values["accuracy"] == 1
@@ -97,6 +101,8 @@ def test_wrong_folders(folders, tmp_path, capsys):
     assert "class 'dot' has one image" in message
     message = fails(capsys, "classify", "train", folders, *output, "--outliers")
     assert "--method jpats" in message
+    message = fails(capsys, "classify", "train", folders, *output, "--method", "jpats", "--mirror")
+    assert "--method aligned-views" in message
     assert not (tmp_path / "x.ptm").exists()
 
 

@@ -99,9 +99,12 @@ def test_machine_is_that_of_scikit_learn(rng, n_classes):
 
 @pytest.fixture(scope="module")
 def hands():
-    """Three images of each of two patterns, and many that are deformed, as others would draw it."""
-    rng = np.random.default_rng(5)
-    patterns = [datasets.random_pattern(4, rng) for _ in range(2)]
+    """Three images of each of two patterns that are much alike, and many that are deformed."""
+    rng = np.random.default_rng(7)
+    one = datasets.random_pattern(4, rng)
+    gamma = np.array(one.gamma)
+    gamma[:, 1:3] += 0.2 * rng.normal(size=(4, 2))
+    patterns = [one, pf.Pattern(one.coef, gamma)]
     family, shape = "rotation-translation", (20, 20)
 
     def drawn(count, wild):
@@ -126,8 +129,7 @@ def test_variants_help_with_few_examples(hands):
             3, n_variants=count, transformation="rotation-translation", random_state=0
         ).fit(X, y)
         scores[count] = model.score(X_test, y_test)
-    print(scores)
-    assert scores[12] > scores[0]
+    assert scores[12] > scores[0] + 0.05  # of 128 images, 0.99 against 0.88
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, True, "many", 10**6])

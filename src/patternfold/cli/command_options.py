@@ -18,7 +18,7 @@ from patternfold.cli.options import (
     add_source,
 )
 from patternfold.cli.values import atoms as number_of_atoms
-from patternfold.cli.values import count, positive, share
+from patternfold.cli.values import count, count_or_auto, positive, share
 from patternfold.experiments.registry import ENTRIES
 
 
@@ -70,6 +70,19 @@ def _fill_train(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N|auto",
         help="patterns per class, or 'auto' for as many as help (default: 1)",
+    )
+    group.add_argument(
+        "--variants",
+        type=count_or_auto,
+        default="auto",
+        metavar="N|auto",
+        help="with aligned-views: slightly deformed copies of each image to learn from as well "
+        "(default: auto, up to 24)",
+    )
+    group.add_argument(
+        "--mirror",
+        action="store_true",
+        help="with aligned-views: things and their mirror images are of one class",
     )
     group.add_argument(
         "--outliers", action="store_true", help="with jpats: tell images that fit no class"

@@ -33,6 +33,11 @@ def count(text: str) -> int:
     return value
 
 
+def count_or_auto(text: str) -> int | str:
+    """Read a whole number of at least 0, or ``auto``."""
+    return text if text == "auto" else count(text)
+
+
 def share(text: str) -> float:
     """Read a number from 0 to 0.9."""
     value = float(text)

@@ -25,6 +25,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_output(options.output, options.force)
     if options.outliers and options.method != "jpats":
         raise Failure("--outliers needs --method jpats, which knows distances to manifolds.")
+    if options.method == "jpats" and (options.mirror or options.variants != "auto"):
+        raise Failure("--variants and --mirror need --method aligned-views; jpats learns patterns.")
     use_cache()
     check_bounds(options)
     found = prepare_images(options, console)
@@ -121,7 +123,8 @@ def _fit(
             model = JPATS(options.atoms, **shared, outlier_threshold=threshold, callback=progress)
             model.fit(images, labels, sample_mask=mask).set_params(callback=None)
         else:
-            model = AlignedViewsClassifier(options.atoms, **shared)
+            own = {"n_variants": options.variants, "mirror": options.mirror}
+            model = AlignedViewsClassifier(options.atoms, **shared, **own)
             del shared["n_patterns"]
             learner = PATS(options.atoms, **shared, n_starts=1, n_exchanges=0, callback=progress)
             model.set_params(manifold_learner=learner)
