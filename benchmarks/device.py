@@ -131,10 +131,10 @@ def kernel(sizes: Sizes, options: dict[str, Any]) -> None:
     observations = Observations.put(images.reshape(n, -1), Grid(*SHAPE), size=n)
     distance = single(distance_to(stack_atoms([pattern], dtype), FAMILY, observations))
     title = f"fused kernel, {n:,} images, atom-pixels/s"
-    if not fused.is_covered(distance, None, dtype):
+    if not fused.is_covered(distance, dtype):
         row(title, "skipped", "≥ 5.00e+11", note="it needs a GPU")
         return
-    rows = (jnp.arange(n), None, jnp.asarray(lam), jnp.ones(n, bool))
+    rows = (None, jnp.arange(n), None, jnp.asarray(lam), jnp.ones(n, bool))
     stage = jax.jit(fused.first_order)
     pixels = observations.chunks[0].images
     jax.block_until_ready(stage(distance, pixels, *rows))

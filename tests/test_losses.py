@@ -7,9 +7,9 @@ import pytest
 
 import patternfold as pf
 from patternfold import PATS, Huber, Pattern, Squared, StudentT, datasets, load, project
+from patternfold.learning import noise
 from patternfold.learning.distance import Distance
 from patternfold.learning.lighting import Lighting
-from patternfold.learning.noise import measured_noise
 from patternfold.learning.observations import Observations
 from patternfold.learning.terms import Terms
 from patternfold.losses import LOSSES, as_loss
@@ -137,10 +137,22 @@ def test_scale_is_that_of_the_noise(pattern, seen):
     where = (FAMILY, grid.x.astype(np.float32), grid.y.astype(np.float32))
     for images, most in ((clean, 1.1), (occluded, 1.6)):
         observations = Observations.put(images.reshape(len(images), -1), grid)
-        noise = measured_noise(observations, lam, Distance(atoms, *where))
-        assert noise is not None
+        measured = noise.measured_noise(observations, lam, Distance(atoms, *where))
+        assert measured is not None
         # 20 % of outliers make the median the 0.625-quantile: 1.32 times as large.
-        assert 0.9 * NOISE < noise.scale < most * NOISE
+        assert 0.9 * NOISE < measured.scale < most * NOISE
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_accelerators_count_residuals_without_scatter(backend, rng, monkeypatch):
+    """In a fixed order they scatter pixel by pixel."""
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    index, share = rng.integers(0, noise.BINS, 3000), rng.uniform(0, 1, 3000)
+    rows = (jnp.asarray(index), jnp.asarray(share, jnp.float32))
+    traced = jax.jit(lambda *rows: noise._histogram(*rows)).trace(*rows)
+    assert ("scatter" in str(traced.jaxpr)) == (backend == "cpu")
+    expected = np.bincount(index, share, noise.BINS)
+    np.testing.assert_allclose(traced.lower().compile()(*rows), expected, rtol=1e-5)  # float32
 
 
 def test_missing_pixels_and_light_go_with_a_loss(pattern, seen):

@@ -12,9 +12,10 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from patternfold.learning.chunk import Chunk
 from patternfold.learning.distance import Distance
@@ -91,7 +92,7 @@ def normal_median(loss: AbstractLoss | None) -> float:
     return float(np.interp(reached[-1] / 2, reached, NORMAL))
 
 
-@partial(compiled, scatters=True)
+@compiled
 def _residual_sums(
     chunk: Chunk, lam: Float[Array, "B d"], distance: Distance
 ) -> tuple[Array, Array, Array, Array]:
@@ -106,8 +107,19 @@ def _residual_sums(
     log = jnp.log2(jnp.maximum(residual, 2.0 ** (LOWEST - 1)))
     index = jnp.clip((log - LOWEST) * PER_OCTAVE, 0, BINS - 1).astype(jnp.int32)
     share = share if fit.roots is None else share * _relative(fit.roots, chunk.roots)
-    counts = jnp.zeros(BINS, share.dtype).at[index.reshape(-1)].add(share.reshape(-1))
+    counts = _histogram(index.reshape(-1), share.reshape(-1))
     return counts, share.sum(), (share * residual**2).sum(), (share * shown**2).sum()
+
+
+def _histogram(index: Int[Array, " k"], share: Float[Array, " k"]) -> Array:
+    """Sums of the shares by their bins."""
+    if jax.default_backend() == "cpu":
+        return jnp.zeros(BINS, share.dtype).at[index].add(share)
+    # An accelerator that adds to places told by others in a fixed order does so one by one. All
+    # bins look at all shares instead.
+    index, share = jax.lax.optimization_barrier((index, share))
+    own = index[None] == jnp.arange(BINS, dtype=index.dtype)[:, None]
+    return jnp.where(own, share[None], 0).sum(axis=1)
 
 
 def _relative(roots: Array, before: Array | None) -> Array:

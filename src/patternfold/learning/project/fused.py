@@ -3,7 +3,8 @@
 XLA writes p, p_x and p_y of every row to memory and reads them again for each product; this kernel
 keeps them in registers. It returns 25 sums per row, from which cost, slope and metric follow for
 any affine family, and leaves out rows that are done. An image is read once per step, a few bytes
-for hundreds of operations: keeping it on the chip between steps would gain nothing.
+for hundreds of operations: keeping it on the chip between steps would gain nothing. Weights of
+pixels and a loss make the sums weighted ones, a factor more at every pixel.
 
 Written in Pallas for its Triton backend, which comes with JAX: no compiler has to be there. Where
 that backend is missing, or a case is not covered, XLA does the work.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import os
 from functools import cache, partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 from patternfold.learning.distance import Distance
 from patternfold.learning.lighting import PLAIN
 from patternfold.model.atoms import Atoms
+from patternfold.model.losses import AbstractLoss
 from patternfold.model.mothers import AbstractRadialMother
 from patternfold.model.transformations import AbstractAffineTransformation
 from patternfold.numerics.least_squares import Model
@@ -39,25 +41,44 @@ ATOMS = 4
 """Atoms per turn of the loop, whose numbers are loaded together. Sums are padded to more atoms."""
 
 N_SUMS = 25
-"""Of a row: ‖w‖², ∇p·w times (x, y, 1), and p_x², p_x p_y, p_y² times products of (x, y, 1)."""
+"""Of a row: the cost, ∇p·w times (x, y, 1), and p_x², p_x p_y, p_y² times products of (x, y, 1)."""
 
 PLACE = ((0, 1, 2), (1, 3, 4), (2, 4, 5))
 """Where the product of two of (x, y, 1) stands among xx, xy, x, yy, y, 1."""
 
 
-def is_covered(distance: Distance, roots: Any, dtype: Any) -> bool:
+class Inputs(NamedTuple):
+    """What the kernel reads; None where pixels have no weights, or squares are the loss.
+
+    ``rows`` are the index of the image and of the pattern, and whether the row is asked for.
+    """
+
+    count: Any  # (1,)
+    rows: Any  # (R, 3)
+    matrices: Any  # (R, 6)
+    coef: Any  # (M, K)
+    maps: Any  # (M, K, 6)
+    x: Any  # (n,)
+    y: Any  # (n,)
+    images: Any  # (B, n)
+    roots: Any = None  # (B, n)
+    scales: Any = None  # (M,)
+
+
+def is_covered(distance: Distance, dtype: Any) -> bool:
     """Tell whether the kernel does what this distance asks for, on this device."""
     if not isinstance(distance.atoms, Atoms):  # a mixture compares with pictures
         return False
-    atoms, terms = distance.atoms.family, distance.terms
+    atoms, loss = distance.atoms.family, _loss(distance)
     device = jax.default_backend() == "gpu" or _interpreted()
-    plain = distance.lighting == PLAIN and roots is None and (terms is None or terms.loss is None)
     return (
         device
         and os.environ.get(SWITCH) != "off"
         and _pallas() is not None
-        and plain
+        and distance.lighting == PLAIN
         and dtype == jnp.float32
+        # Arrays of a loss would have to be handed over.
+        and (loss is None or (loss.is_elementary and not jax.tree.leaves(loss)))
         and isinstance(distance.transformation, AbstractAffineTransformation)
         and isinstance(atoms.mother, AbstractRadialMother)
         and atoms.mother.is_elementary
@@ -68,12 +89,13 @@ def is_covered(distance: Distance, roots: Any, dtype: Any) -> bool:
 def first_order(
     distance: Distance,
     images: Float[Array, "B n"],
+    roots: Float[Array, "B n"] | None,
     image: Int[Array, " R"],
     which: Int[Array, " R"] | None,
     lam: Float[Array, "R d"],
     asked: Bool[Array, " R"],
 ) -> Model:
-    """‖w‖² with w = u − U_λ(p), Tᵀw and TᵀT of the rows asked for; of others, anything."""
+    """The cost of w = u − U_λ(p), Tᵀw and TᵀT of the rows asked for; of others, anything."""
     family = distance.transformation
     assert isinstance(family, AbstractAffineTransformation)
     matrices = jax.vmap(family.matrix)(lam).reshape(-1, 6)
@@ -81,17 +103,19 @@ def first_order(
     assert isinstance(mother, AbstractRadialMother)
     which = jnp.zeros(len(lam), jnp.int32) if which is None else which
     coef, maps = jnp.asarray(distance.atoms.coef), _maps(distance)
-    atoms = (coef, maps) if several else (coef[None], maps[None])
-    sums = _call(
-        mother,
+    terms, loss = distance.terms, _loss(distance)
+    inputs = Inputs(
         jnp.asarray(distance.atoms.count).reshape(1),
-        jnp.stack([image.astype(jnp.int32), which.astype(jnp.int32), asked.astype(jnp.int32)], 1),
+        jnp.stack([part.astype(jnp.int32) for part in (image, which, asked)], axis=1),
         matrices,
-        *atoms,
+        *((coef, maps) if several else (coef[None], maps[None])),
         jnp.asarray(distance.x),
         jnp.asarray(distance.y),
         images,
+        roots,
+        None if terms is None or loss is None else jnp.asarray(terms.scale).reshape(-1),
     )
+    sums = _call(mother, loss, inputs)
     xx, xy, yy = (sums[:, k : k + 6][:, jnp.asarray(PLACE)] for k in (7, 13, 19))
     metric = jnp.concatenate(
         [jnp.concatenate([xx, xy], axis=2), jnp.concatenate([xy, yy], axis=2)], axis=1
@@ -100,6 +124,10 @@ def first_order(
     model = Model(sums[:, 0], slope, metric)
     terms = distance.terms_of(which if several else None)
     return model if terms is None else terms.with_penalty(model, lam)
+
+
+def _loss(distance: Distance) -> AbstractLoss | None:
+    return None if distance.terms is None else distance.terms.loss
 
 
 def _maps(distance: Distance) -> Any:
@@ -128,49 +156,41 @@ def _interpreted() -> bool:
     return os.environ.get(SWITCH) == "interpret"
 
 
-def _call(mother: AbstractRadialMother, count: Array, rows: Array, *arrays: Array) -> Array:
+def _call(mother: AbstractRadialMother, loss: AbstractLoss | None, inputs: Inputs) -> Array:
     """Run the kernel, one program for each row."""
-    modules, images = _pallas(), arrays[-1]
+    modules, n_rows = _pallas(), len(inputs.rows)
     assert modules is not None
     pl, plgpu = modules
-    kernel = partial(_row_sums, modules=modules, mother=mother, n_pixels=images.shape[1])
     return pl.pallas_call(
-        kernel,
-        out_shape=jax.ShapeDtypeStruct((len(rows), N_SUMS), images.dtype),
-        grid=(len(rows),),
+        partial(_row_sums, modules=modules, mother=mother, loss=loss),
+        out_shape=jax.ShapeDtypeStruct((n_rows, N_SUMS), inputs.images.dtype),
+        grid=(n_rows,),
         compiler_params=plgpu.CompilerParams(num_warps=WARPS, num_stages=1),
         interpret=_interpreted(),
         name="first_order",
-    )(count, rows, *arrays)
+    )(inputs)
 
 
 def _row_sums(
-    count: Any,
-    rows: Any,
-    matrices: Any,
-    coef: Any,
-    maps: Any,
-    x: Any,
-    y: Any,
-    images: Any,
+    of: Inputs,
     out: Any,
     *,
     modules: tuple[Any, Any],
     mother: AbstractRadialMother,
-    n_pixels: int,
+    loss: AbstractLoss | None,
 ) -> None:
     """Write the sums of one row."""
     pl, plgpu = modules
-    row = pl.program_id(0)
-    image, pattern = rows[row, 0], rows[row, 1]
+    row, n_pixels = pl.program_id(0), of.images.shape[1]
+    image, pattern = of.rows[row, 0], of.rows[row, 1]
 
     def field(x: Array, y: Array) -> tuple[Array, Array, Array]:
         """p, p_x' and p_y' at some pixels."""
-        m = [matrices[row, k] for k in range(6)]
+        m = [of.matrices[row, k] for k in range(6)]
         across, down = m[0] * x + m[1] * y + m[2], m[3] * x + m[4] * y + m[5]
 
         def add(j: Any, total: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            b, c = [maps[pattern, j, k] for k in range(6)], coef[pattern, j]
+            b, c = [of.maps[pattern, j, k] for k in range(6)], of.coef[pattern, j]
             u, v = b[0] * across + b[1] * down + b[2], b[3] * across + b[4] * down + b[5]
             value, slope = mother.profile(u * u + v * v)
             p, px, py = total
@@ -186,37 +206,57 @@ def _row_sums(
                 total = add(i * ATOMS + k, total)
             return total
 
-        zero, n_turns = jnp.zeros_like(x), (count[0] + ATOMS - 1) // ATOMS
+        zero, n_turns = jnp.zeros_like(x), (of.count[0] + ATOMS - 1) // ATOMS
         return jax.lax.fori_loop(0, n_turns, turn, (zero, zero, zero))
 
     def some_pixels(block: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
         begin = block * PIXELS
-        inside = begin + jnp.arange(PIXELS) < n_pixels
+        inside, span = begin + jnp.arange(PIXELS) < n_pixels, pl.ds(begin, PIXELS)
 
         def load(ref: Any) -> Array:
             return plgpu.load(ref, mask=inside, other=0.0)
 
-        span = pl.ds(begin, PIXELS)
-        here = load(x.at[span]), load(y.at[span])
-        p, px, py = field(*here)
-        w = jnp.where(inside, load(images.at[image, span]) - p, 0)
+        x, y = load(of.x.at[span]), load(of.y.at[span])
+        p, px, py = field(x, y)
+        w = jnp.where(inside, load(of.images.at[image, span]) - p, 0)
         px, py = jnp.where(inside, px, 0), jnp.where(inside, py, 0)
-        return tuple(s + q for s, q in zip(sums, _products(*here, px, py, w), strict=True))
+        root = None if of.roots is None else load(of.roots.at[image, span])
+        scale = None if of.scales is None else of.scales[pattern]
+        products = _products(x, y, px, py, w, *_weighed(w, root, loss, scale))
+        return tuple(s + q for s, q in zip(sums, products, strict=True))
 
-    @pl.when(rows[row, 2] != 0)
+    @pl.when(of.rows[row, 2] != 0)
     def _() -> None:
         # Each pixel of a block has sums of its own: adding them up takes time, and is done once.
-        zero, n_blocks = jnp.zeros(PIXELS, images.dtype), -(-n_pixels // PIXELS)
+        zero, n_blocks = jnp.zeros(PIXELS, of.images.dtype), -(-n_pixels // PIXELS)
         sums = jax.lax.fori_loop(0, n_blocks, some_pixels, (zero,) * N_SUMS)
         for k, value in enumerate(sums):
             out[row, k] = value.sum()
 
 
-def _products(x: Array, y: Array, px: Array, py: Array, w: Array) -> list[Array]:
+def _weighed(
+    w: Array, root: Array | None, loss: AbstractLoss | None, scale: Array | None
+) -> tuple[Array, Array | None]:
+    """What residuals cost, and the weights of their pixels, None for 1."""
+    cost, weight = w * w, None
+    if loss is not None and scale is not None:
+        ratio = w * (1 / scale)  # one quotient for all pixels
+        cost, weight = loss.pixels(ratio * ratio)
+        cost = (scale * scale) * cost
+    if root is not None:
+        own = root * root
+        cost, weight = own * cost, own if weight is None else own * weight
+    return cost, weight
+
+
+def _products(
+    x: Array, y: Array, px: Array, py: Array, w: Array, cost: Array, weight: Array | None
+) -> list[Array]:
     """What the 25 sums are made of, in the order of `N_SUMS`."""
-    along = [part for slope in (px * w, py * w) for part in (x * slope, y * slope, slope)]
+    heavy_x, heavy_y = (px, py) if weight is None else (weight * px, weight * py)
+    along = [part for slope in (heavy_x * w, heavy_y * w) for part in (x * slope, y * slope, slope)]
     second = []
-    for square in (px * px, px * py, py * py):
+    for square in (heavy_x * px, heavy_x * py, heavy_y * py):
         by_x, by_y = x * square, y * square
         second += [x * by_x, x * by_y, by_x, y * by_y, by_y, square]
-    return [w * w, *along, *second]
+    return [cost, *along, *second]

@@ -98,7 +98,7 @@ def refine(
     def first_order(rows: Rows) -> Ends:
         return descend(distance.first_order, rows, None, first_steps)
 
-    if fused.is_covered(distance, pixels.roots, dtype):
+    if fused.is_covered(distance, dtype):
         ends = _fused(distance, pixels, rows, first_steps, rounding)
     else:
         ends = over_blocks(first_order, rows, rows.wanted, len(distance.x))
@@ -124,7 +124,8 @@ def _fused(
     """All rows at once, by the kernel: nothing of the size of their pixels exists."""
 
     def model_at(lam: Float[Array, "R d"], asked: Bool[Array, " R"]) -> Model:
-        return fused.first_order(distance, pixels.images, rows.image, rows.pattern, lam, asked)
+        where = (pixels.images, pixels.roots, rows.image, rows.pattern)
+        return fused.first_order(distance, *where, lam, asked)
 
     box, like = distance.transformation.parameters, Model.blank(rows.lam)
     least = rounding[rows.image]

@@ -28,6 +28,10 @@ class AbstractLoss(Component):
     reweights: ClassVar[bool] = True
     """Whether residuals weigh differently at all."""
 
+    is_elementary: ClassVar[bool] = False
+    """Whether `pixels` takes nothing but sums, products, quotients, roots, exponentials, logarithms
+    and choices between them, number by number, which kernels for GPUs know."""
+
     @abstractmethod
     def pixels(self, z: Values) -> tuple[Values, Values]:
         """Return h and h' at z = r²/s²."""

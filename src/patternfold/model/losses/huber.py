@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import SupportsFloat
+from typing import ClassVar, SupportsFloat
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -34,6 +34,8 @@ class Huber(AbstractLoss):
 
     k: float = eqx.field(static=True)
     scale: float | None = eqx.field(static=True)
+
+    is_elementary: ClassVar[bool] = True
 
     def __init__(self, k: SupportsFloat = 1.345, scale: SupportsFloat | None = None):
         self.k = positive("k", k, "1.345")

@@ -27,6 +27,7 @@ class Squared(AbstractLoss):
     scale: float | None = eqx.field(static=True)
 
     reweights: ClassVar[bool] = False
+    is_elementary: ClassVar[bool] = True
 
     def __init__(self, scale: SupportsFloat | None = None):
         self.scale = scale_of(scale)

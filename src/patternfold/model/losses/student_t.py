@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import SupportsFloat
+from typing import ClassVar, SupportsFloat
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -35,6 +35,8 @@ class StudentT(AbstractLoss):
 
     df: float = eqx.field(static=True)
     scale: float | None = eqx.field(static=True)
+
+    is_elementary: ClassVar[bool] = True
 
     def __init__(self, df: SupportsFloat = 2.0, scale: SupportsFloat | None = None):
         self.df = positive("df", df, "2")
