@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import TransformerMixin, clone
@@ -35,6 +35,14 @@ from patternfold.numerics.precision import precision
 
 FEATURES = {"pixels": "pixel", "gradients": "gradient"}
 """What can stand for a view, and the name of one value of it."""
+
+
+class Seen(NamedTuple):
+    """What is seen of images: features (N, f), and λ (N, M, d) and offset (N, M) by class."""
+
+    features: np.ndarray
+    lam: np.ndarray
+    offset: np.ndarray
 
 
 class AlignedViews(TransformerMixin, ClassManifolds):
@@ -180,10 +188,10 @@ class AlignedViews(TransformerMixin, ClassManifolds):
         views and distances are divided by the image's norm about its mean.
         """
         check_is_fitted(self)
-        return self._seen(pixels_of(self, X, sample_mask, reset=False), effort)[0]
+        return self._seen(pixels_of(self, X, sample_mask, reset=False), effort).features
 
-    def _seen(self, pixels: Pixels, effort: str | Effort) -> tuple[np.ndarray, np.ndarray]:
-        """Views of checked images, and λ (N, M, d) on the manifolds of the classes.
+    def _seen(self, pixels: Pixels, effort: str | Effort) -> Seen:
+        """Views of checked images, with pose and offset on the manifold of each class.
 
         Images go to the devices once, and views stay in the unit of the computation: classifiers
         square them, too.
@@ -210,7 +218,8 @@ class AlignedViews(TransformerMixin, ClassManifolds):
             parts.append(np.sqrt(square) / np.where(norms > 0, norms, 1)[:, None])
         if self.parameters:
             parts.append(lam.reshape(len(rows), -1))
-        return np.concatenate(parts, axis=1).astype(rows.dtype, copy=False), lam
+        features = np.concatenate(parts, axis=1).astype(rows.dtype, copy=False)
+        return Seen(features, lam, amplitude.raised(offset))
 
     def _views(self, images: Observations, lam: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """The images as every manifold sees them, as rows of features."""

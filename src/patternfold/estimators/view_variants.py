@@ -45,12 +45,13 @@ def variants(
     pixels: Pixels,
     shape: tuple[int, int],
     lam: np.ndarray,
+    offset: np.ndarray,
     family: AbstractTransformation,
     count: int,
     mirror: bool,
     seed: int,
 ) -> Iterator[Pixels]:
-    """Yield so many variants of all images, seen in the poses λ (N, d) of their own class.
+    """Yield so many variants of all images, in the poses λ (N, d) and light of their own class.
 
     Every other one is turned over where ``mirror`` says that this makes no difference. What becomes
     of an image depends on the image, not on its place among the others.
@@ -63,5 +64,6 @@ def variants(
         how = (grid, lam, family, deformations(int(place.max()) + 1, rng)[place], over)
         counted = pixels.counted
         if counted is not None:
-            counted = deformed(counted.astype(pixels.rows.dtype), *how) > 0.5
-        yield Pixels(deformed(pixels.rows, *how), counted)
+            known = deformed(counted.astype(pixels.rows.dtype), *how, np.ones(len(place)))
+            counted = known > 0.5
+        yield Pixels(deformed(pixels.rows, *how, offset), counted)

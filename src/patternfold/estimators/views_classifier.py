@@ -182,11 +182,11 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
             return views.transform(rows, EFFORT, counted), labels
         images = rows.images(0, n_images) if isinstance(rows, Stack) else rows
         pixels = pixels_of(views, images, counted, reset=False)
-        features, lam = views._seen(pixels, EFFORT)
-        where = (self.image_shape_, lam[np.arange(n_images), labels], views.transformation_)
+        seen, own = views._seen(pixels, EFFORT), (np.arange(n_images), labels)
+        where = (self.image_shape_, seen.lam[own], seen.offset[own], views.transformation_)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         moved = variants(pixels, *where, count, self.mirror, seed)
-        parts = [features, *(views._seen(variant, EFFORT)[0] for variant in moved)]
+        parts = [seen.features, *(views._seen(variant, EFFORT).features for variant in moved)]
         return np.concatenate(parts), np.tile(labels, len(parts))
 
     def _fitted_classifier(self, features: np.ndarray, targets: np.ndarray) -> Any:
@@ -244,7 +244,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         """What a function says of the views, of which only some exist at a time."""
         pixels = pixels_of(self, X, mask, reset=False)
         parts = [
-            decide(self.views_._seen(pixels.take(slice(begin, begin + AT_ONCE)), effort)[0])
+            decide(self.views_._seen(pixels.take(slice(begin, begin + AT_ONCE)), effort).features)
             for begin in range(0, max(len(pixels.rows), 1), AT_ONCE)
         ]
         return np.concatenate(parts)

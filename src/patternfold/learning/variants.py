@@ -48,11 +48,12 @@ def deformed(
     family: AbstractTransformation,
     shapes: Float[np.ndarray, "N e"],
     mirrored: np.ndarray,
+    fill: np.ndarray,
 ) -> np.ndarray:
     """Return images (N, n) as they were, had what they show been deformed.
 
-    A pixel is taken to the pattern's frame by a_λ, displaced there, and taken back: sampled once,
-    where it came from, or at the edge if that is outside of the image.
+    A pixel is taken to the pattern's frame by a_λ, displaced there, and taken back: the image is
+    sampled once.
 
     Parameters
     ----------
@@ -66,11 +67,13 @@ def deformed(
         Its `deformations`.
     mirrored : array of shape (N,)
         Whether it is turned over as well.
+    fill : array of shape (N,)
+        Its value where it says nothing.
     """
     with precision(rows.dtype):
         stage = partial(_deformed, family=family, grid=grid)
-        sign = np.where(mirrored, -1, 1).astype(rows.dtype)
-        own = (lam.astype(rows.dtype), shapes.astype(rows.dtype), sign)
+        sign = np.where(mirrored, -1, 1)
+        own = (v.astype(rows.dtype, copy=False) for v in (lam, shapes, sign, fill))
         return Observations.put(rows, grid).map(stage, *own)
 
 
@@ -80,6 +83,7 @@ def _deformed(
     lam: Float[Array, "B d"],
     shapes: Float[Array, "B e"],
     sign: Float[Array, " B"],
+    fill: Float[Array, " B"],
     family: AbstractTransformation,
     grid: Grid,
 ) -> Float[Array, "B n"]:
@@ -89,6 +93,5 @@ def _deformed(
         there = DEFORMATION.coordinates(shape, *family.coordinates(lam, x, y))
         return family.inverse_coordinates(lam, sign * there[0], there[1])
 
-    line, column = pixel_places(*jax.vmap(source)(lam, shapes, sign), grid)
-    inside = jnp.clip(line, 0, grid.height - 1), jnp.clip(column, 0, grid.width - 1)
-    return bilinear(chunk.images, *inside, grid)
+    places = pixel_places(*jax.vmap(source)(lam, shapes, sign), grid)
+    return bilinear(chunk.images, *places, grid, fill[:, None])
