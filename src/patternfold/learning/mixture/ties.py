@@ -42,17 +42,17 @@ def ties_of(assigner: Assigner, compared: Sequence[Compared], noise: float | Non
     """Tie all parts, learned so many times; no image counts for its own part."""
     weights = assigner.observations.weights
     sizes = [len(some.pictures) for some in compared]
-    begins = np.cumsum([0, *sizes])
+    *begins, total = (sum(sizes[:k]) for k in range(len(sizes) + 1))
     misfits = [left_out(some.misfit, some.nearest.part, weights) for some in compared]
     temperature = temperature_of(misfits[0])
     shares = [responsibilities(misfit, temperature) for misfit in misfits]
-    parts = [some.nearest.part + begin for some, begin in zip(compared, begins, strict=False)]
+    parts = [some.nearest.part + begin for some, begin in zip(compared, begins, strict=True)]
     part, share = np.concatenate(parts, axis=1), np.concatenate(shares, axis=1)
     # An image is shared once by the parts of one time, and as often as there are times by all.
-    graph = shared_images(part, share, weights, begins[-1]) / len(compared)
-    kept = kept_images(part, share, weights, begins[-1])
+    graph = shared_images(part, share, weights, total) / len(compared)
+    kept = kept_images(part, share, weights, total)
     near = np.zeros_like(graph)
-    for some, begin, size in zip(compared, begins, sizes, strict=False):
+    for some, begin, size in zip(compared, begins, sizes, strict=True):
         own = slice(begin, begin + size)
         first = some.nearest.part[:, 0], some.misfit[:, 0]
         near[own, own] = near_parts(assigner, some.pictures, noise, *first)
