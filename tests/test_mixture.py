@@ -12,12 +12,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from patternfold import Grid, Pattern, PatternMixture, Translation, datasets, load, open_stack
 from patternfold.estimators import stack_mixture
+from patternfold.estimators.remarks import remarks_on_kinds
 from patternfold.learning.mixture import parts as parts_module
 from patternfold.learning.mixture.assign import Assigner
-from patternfold.learning.mixture.compare import farther_apart, temperature_of
+from patternfold.learning.mixture.compare import farther_apart, left_out, temperature_of
 from patternfold.learning.mixture.merge import (
     chosen_count,
     kept_images,
+    likely_counts,
     merge,
     shared_images,
     with_their_images,
@@ -26,8 +28,8 @@ from patternfold.learning.mixture.outliers import usual_limits
 from patternfold.learning.mixture.parts import (
     Parts,
     PartSettings,
-    best_parts,
     crowded_images,
+    learned_parts,
     responsibilities,
 )
 from patternfold.learning.observations import Observations
@@ -303,24 +305,74 @@ def test_noise_tells_no_two_parts_apart():
     assert (farther[3] > 3).all()
 
 
+def test_no_image_counts_for_its_own_part():
+    rng = np.random.default_rng(0)
+    images, sizes = rng.standard_normal((9, 40)), (5, 3, 1)
+    part = np.repeat(np.arange(3), sizes)
+    weights = np.ones(9)
+    weights[0] = 2.0
+    means = [np.average(images[part == k], axis=0, weights=weights[part == k]) for k in range(3)]
+    order = np.array([np.r_[k, np.delete(np.arange(3), k)] for k in part])
+    away = np.array(
+        [
+            [((image - means[k]) ** 2).sum() for k in own]
+            for image, own in zip(images, order, strict=True)
+        ]
+    )
+    found = np.exp(left_out(np.log(np.maximum(away, 1e-6)), order, weights))
+    np.testing.assert_allclose(found[:, 1:], away[:, 1:], rtol=1e-12)  # log and exp
+    for i in range(8):
+        others = (part == part[i]) & (np.arange(9) != i)
+        mean = np.average(images[others], axis=0, weights=weights[others])
+        assert found[i, 0] == pytest.approx(((images[i] - mean) ** 2).sum())
+        assert found[i, 0] > 1.2 * away[i, 0]  # with a sixth of the weight, (6/5)²
+    noise = [away[i, 0] / (1 - weights[i] / weights[part == part[i]].sum()) for i in range(8)]
+    assert found[8, 0] == pytest.approx(2 * np.exp(np.median(np.log(noise))))
+
+
 def test_the_temperature_is_that_of_kinds_with_several_parts():
-    several = np.log([[0.1, 0.102, 0.105]] * 6)
+    several = np.log([[0.9, 0.918, 0.945]] * 6)
     alone = np.log([[0.1, 0.4, 0.5]] * 6)
-    assert temperature_of(np.concatenate([several, alone])) == pytest.approx(np.log(1.05))
-    assert temperature_of(alone) == 0.25
-    assert temperature_of(alone[:, :1]) == 0
+    assert temperature_of(several) == pytest.approx(np.log(1.05))
+    assert temperature_of(several[:, ::-1]) == pytest.approx(np.log(1.05))
+    assert temperature_of(alone) == 0.15
+    assert temperature_of(alone[:, :1]) == pytest.approx(0.08 * 0.9)  # of what parts explain
 
 
-def test_parts_are_chosen_by_what_they_leave(monkeypatch):
+def test_a_kind_cut_at_other_places_is_one():
+    # Both kinds are cut into halves that share no image; learned again, at right angles to these.
+    image = np.arange(80)
+    kind, first, second = image // 40, image // 20, 4 + 2 * (image // 40) + image % 2
+    part, share = np.column_stack([first, second]), np.ones((80, 2))
+    graph = shared_images(part, share, np.ones(80), 8) / 2
+    kept = kept_images(part, share, np.ones(80), 8)
+    alone = merge(graph[:4, :4], np.zeros((4, 4)), None, kept[:4])
+    assert len(set(alone.groups)) == 4
+    both = merge(graph, np.zeros((8, 8)), None, kept, 4)
+    assert both.groups.shape == (4,)
+    assert both.tree.shape == (3, 4)
+    assert len({*zip(kind, both.groups[first], strict=True)}) == len(set(both.groups)) == 2
+
+
+def test_parts_are_ordered_by_what_they_leave(monkeypatch):
     paths = {5: [0.3, 0.2], 6: [0.4, 0.1], 7: [0.2, 0.15]}
+    told = []
 
     def learn(assigner, settings, report):
-        return Parts(np.empty(0), None, paths[settings.seed], f"seed {settings.seed}")
+        report("parts, pass 1", 0.5)
+        return Parts(np.empty(settings.seed), None, paths[settings.seed], "done")
+
+    def tell(stage, misfit):
+        told.append(stage)
+        return False
 
     monkeypatch.setattr(parts_module, "learn_parts", learn)
     assigner = Assigner(Observations.put(np.zeros((1, 4), "f"), Grid(2, 2)), Translation())
-    assert best_parts(assigner, PartSettings(seed=5), 3).reason == "seed 6"
-    assert best_parts(assigner, PartSettings(seed=5), 1).reason == "seed 5"
+    learned = learned_parts(assigner, PartSettings(seed=5), 3, tell)
+    assert [len(parts.pictures) for parts in learned] == [6, 7, 5]
+    assert told[0] == "parts, pass 1 (1 of 3)"
+    assert len(learned_parts(assigner, PartSettings(seed=5), 1, tell)) == 1
+    assert told[-1] == "parts, pass 1"
 
 
 def test_faint_and_rare_kinds_are_kinds():
@@ -344,6 +396,23 @@ def test_faint_and_rare_kinds_are_kinds():
 def test_a_continuum_is_one_group():
     assert chosen_count(np.linspace(1, 0.1, 31)) == 1
     assert chosen_count(np.array([1, 0.97, 0.95, 0.6, 0.5, 0.3, 0.2, 0.1])) == 3
+
+
+def test_numbers_nearly_as_likely_are_told():
+    assert likely_counts(np.array([1, 0.64, 0.3, 0.2])) == [1, 2]
+    assert likely_counts(np.array([1, 0.97, 0.95, 0.5, 0.4])) == [3]
+    assert likely_counts(np.linspace(1, 0.1, 31)) == [1]
+    values = np.array([1, 0.64, 0.3, 0.2])
+    unsure = SimpleNamespace(n_patterns="auto", patterns_=[0], eigenvalues_=values)
+    (remark,) = remarks_on_kinds(unsure)
+    assert remark.code == "other-kinds"
+    assert "one group from 2 groups" in remark.text
+    assert "--patterns 2 " in remark.text
+    unsure.eigenvalues_ = np.array([1, 0.3, 0.2])
+    (remark,) = remarks_on_kinds(unsure)
+    assert remark.code == "one-kind"
+    unsure.n_patterns = 1
+    assert remarks_on_kinds(unsure) == []
 
 
 def test_starved_parts_come_from_crowded_ones():

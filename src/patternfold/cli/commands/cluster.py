@@ -15,6 +15,7 @@ from patternfold._writing import replacing_folder, write_text
 from patternfold.cli.bounds import bounds_of, check_bounds, tell_bounds
 from patternfold.cli.cache import use_cache
 from patternfold.cli.console import Console, Failure
+from patternfold.cli.judgement import remarks_as_values
 from patternfold.cli.models import place_names, prepare_images
 from patternfold.cli.outputs import check_output
 from patternfold.cli.picture_names import picture_names
@@ -128,6 +129,9 @@ def _write_folders(folder: Path, model: Any, found: Any) -> None:
 def _conclude(
     model: Any, options: argparse.Namespace, table: Path, seconds: float, console: Console
 ) -> None:
+    from patternfold.estimators.remarks import remarks_on_kinds
+
+    remarks = remarks_on_kinds(model)
     sizes = {
         group_name(g): int(np.sum(model.labels_ == g))
         for g in range(-1, len(model.patterns_))
@@ -140,8 +144,10 @@ def _conclude(
         "groups": sizes,
         "parts": len(model.parts_),
         "seconds": round(seconds, 3),
+        "remarks": remarks_as_values(remarks),
     }
     said = ", ".join(f"{count} in {name}" for name, count in sizes.items())
     text = f"{options.output}: {len(model.labels_)} images in {seconds:.1f} s: {said}; {table}"
     page = options.output.with_suffix(".html")
+    console.say_remarks(remarks)
     console.result(values, f"{text}\nnext: patternfold report {options.output} -o {page}")

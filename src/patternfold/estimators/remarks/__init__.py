@@ -8,10 +8,11 @@ import numpy as np
 
 from patternfold.estimators.remarks.evidence import Evidence
 from patternfold.estimators.remarks.images import remarks_on_images
+from patternfold.estimators.remarks.kinds import remarks_on_kinds
 from patternfold.estimators.remarks.learned import remarks_on_learning, remarks_on_poses
 from patternfold.estimators.remarks.remark import CODES, Remark
 
-__all__ = ["CODES", "Evidence", "Remark", "remarks_on", "remarks_on_new"]
+__all__ = ["CODES", "Evidence", "Remark", "remarks_on", "remarks_on_kinds", "remarks_on_new"]
 
 
 def remarks_on(model: Any, evidence: Evidence | None = None) -> list[Remark]:

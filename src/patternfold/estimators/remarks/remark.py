@@ -16,6 +16,8 @@ CODES = {
     "no-better": "The pattern explains hardly more than the mean image, unaligned.",
     "two-poses": "Images fit two poses nearly equally well.",
     "two-groups": "The images form two groups.",
+    "one-kind": "No number of kinds was asked for, and all images were taken for one.",
+    "other-kinds": "Another number of kinds is nearly as likely.",
     "strangers": "Some images fit much worse than the others.",
     "polarity": "Some images fit when light and dark are exchanged.",
     "blank": "Some images show nothing.",

@@ -22,12 +22,16 @@ LEAST_MISFIT = 1e-6
 
 AMBIGUOUS, USUAL = 3, 0.25
 """The temperature is the step from an image's best part to its third, at this quantile over all
-images: noise, common to all parts, leaves it as it is, and so do kinds that have but a part or
-two, unless most are."""
+images: noise, common to all parts, leaves it as it is."""
 
-HOTTEST = 0.25
-"""Greatest temperature: where a part leaves a quarter more than the best, it is e times less
-likely, however few parts there are to tell."""
+HOTTEST = 0.15
+"""Greatest temperature: where a part leaves so much more than the best, it is e times less likely,
+however few parts there are to tell."""
+
+COOLEST = 0.08
+"""Least temperature, as a share of what parts explain: of many clear images each part of a kind may
+well leave other traces, and steps between parts that are smaller tell no kinds. Where noise is most
+of an image, parts explain little, and little is what kinds differ by."""
 
 FARTHER = 0.15
 """What images of a part would lie farther from another, as a share of what is usual, if the two
@@ -54,10 +58,33 @@ def compare(
     return Nearest(*columns), np.take_along_axis(misfit, order, axis=1)
 
 
+def left_out(misfit: np.ndarray, part: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Misfits (N, r) if no image had a share in its own part, the first of each row.
+
+    A mean of n images is nearer to each of them by as much as that image draws it along: without
+    the image the difference is n/(n − 1) times as great. Where parts have few images, they would
+    seem to lie farther apart than they do.
+    """
+    own = part[:, 0]
+    others = np.bincount(own, weights)[own] - weights
+    several = others > 0
+    if not several.any():
+        return misfit
+    growth = np.log1p(weights[several] / others[several])
+    misfit = misfit.copy()
+    # A new image lies from a part of one image by twice the noise, and noise is as usual.
+    misfit[~several, 0] = np.log(2) + np.median(misfit[several, 0] + growth)
+    misfit[several, 0] += 2 * growth
+    return misfit
+
+
 def temperature_of(misfit: np.ndarray) -> float:
-    """The usual step from an image's best part to the one that it hardly belongs to."""
+    """The usual step from an image's best part to the one that it hardly belongs to, in bounds."""
+    misfit = np.sort(misfit, axis=1)
     last = min(AMBIGUOUS, misfit.shape[1]) - 1
-    return min(float(np.quantile(misfit[:, last] - misfit[:, 0], USUAL)), HOTTEST)
+    step = float(np.quantile(misfit[:, last] - misfit[:, 0], USUAL))
+    explained = 1 - float(np.exp(np.median(misfit[:, 0])))
+    return min(max(step, COOLEST * explained), HOTTEST)
 
 
 def near_parts(

@@ -24,6 +24,10 @@ hardly share images, while what a continuum shares falls off slowly."""
 TOGETHER = 0.5
 """Least eigenvalue of a group by choice: it keeps most of its images to itself."""
 
+NEARLY = 0.7
+"""Share of the widest gap from which another is nearly as wide: learning from other images may
+well exchange them."""
+
 TETHER, ITSELF = 0.5, 0.05
 """Images that two manifolds no farther apart than images are from their own count as, and those
 that a part shares with itself: a part that shares nothing is a group of its own."""
@@ -65,24 +69,29 @@ def kept_images(
 
 
 def merge(
-    graph: np.ndarray, near: np.ndarray, n_groups: int | None, kept: np.ndarray | None = None
+    graph: np.ndarray,
+    near: np.ndarray,
+    n_groups: int | None,
+    kept: np.ndarray | None = None,
+    n_parts: int | None = None,
 ) -> Merged:
     """Merge parts into so many groups, or into as many as the graph says.
 
     ``near`` (P, P) tells, from 0 to 1, how near the parts' manifolds are; ``kept`` (P,) how many
-    images they have for themselves.
+    images they have for themselves. Only the first ``n_parts`` are merged, all by default: the
+    others, learned of the same images, tell how many groups there are and who belongs together.
     """
-    n_parts = len(graph)
+    n_parts = len(graph) if n_parts is None else n_parts
     own = ITSELF + (0 if kept is None else KEPT * kept)
     # One manifold may lie in another, as a spot does in a magnified corner: both ways count.
-    whole = graph + TETHER * np.sqrt(near * near.T) + own * np.eye(n_parts)
+    whole = graph + TETHER * np.sqrt(near * near.T) + own * np.eye(len(graph))
     if n_parts == 1:
         return Merged(np.zeros(1, int), np.empty((0, 4)), np.ones(1))
     values, vectors = _spectrum(whole)
     if n_groups is None:
         n_groups = chosen_count(values)
     n_groups = min(n_groups, n_parts)
-    tree = linkage(pdist(_on_sphere(vectors[:, : max(2, n_groups)])), "ward")
+    tree = linkage(pdist(_on_sphere(vectors[:n_parts, : max(2, n_groups)])), "ward")
     groups = fcluster(tree, n_groups, "maxclust") - 1
     return Merged(groups, tree, values[: MOST_GROUPS + 1])
 
@@ -115,11 +124,18 @@ def with_their_images(
 
 def chosen_count(values: np.ndarray) -> int:
     """Number of groups at the widest gap between two eigenvalues, 1 if none is wide."""
+    return likely_counts(values)[0]
+
+
+def likely_counts(values: np.ndarray) -> list[int]:
+    """Numbers of groups at the widest gap and at those nearly as wide, the likeliest first."""
     values = np.append(values, 0.0)[: MOST_GROUPS + 1]
     own = int((values[:-1] >= TOGETHER).sum())
     gaps = -np.diff(values)[: max(1, own)]
-    best = int(np.argmax(gaps))
-    return best + 1 if gaps[best] >= APART else 1
+    order = np.argsort(-gaps, kind="stable")
+    if gaps[order[0]] < APART:
+        return [1]
+    return [int(k) + 1 for k in order if gaps[k] >= NEARLY * gaps[order[0]]]
 
 
 def _spectrum(graph: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,24 +10,23 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from patternfold.learning.mixture.assign import Assigner, Nearest
-from patternfold.learning.mixture.compare import compare, near_parts, temperature_of
+from patternfold.learning.mixture.compare import compare
 from patternfold.learning.mixture.merge import (
     Merged,
     group_shares,
-    kept_images,
     merge,
-    shared_images,
     with_their_images,
 )
 from patternfold.learning.mixture.parts import (
     PartSettings,
-    best_parts,
     crowded_images,
+    learned_parts,
     picture_of,
     responsibilities,
     without_loners,
 )
 from patternfold.learning.mixture.patterns import as_patterns
+from patternfold.learning.mixture.ties import Compared, ties_of
 from patternfold.learning.observations import Observations
 from patternfold.learning.problem import Problem
 from patternfold.model.pattern import Pattern
@@ -141,23 +140,22 @@ def learn_mixture(
     """Learn parts, merge them into groups, and make patterns of them."""
     images, family = problem.observations, problem.transformation
     assigner = Assigner(images, family)
-    parts = best_parts(assigner, settings.parts, settings.n_init, report)
+    learned = learned_parts(assigner, settings.parts, settings.n_init, report)
     if settings.outliers:
-        parts = without_loners(assigner, parts)
+        learned = [without_loners(assigner, parts) for parts in learned]
+    parts = learned[0]
     tell = report or (lambda stage, misfit: False)
     noise = _noise(images, parts.nearest) if settings.flexible else None
-    pictures, nearest, misfit = _compared(assigner, parts.pictures, noise)
+    compared = [_compared(assigner, some.pictures, noise) for some in learned]
+    pictures, nearest, misfit = compared[0]
     tell("images compared with their parts", parts.path[-1])
-    temperature = temperature_of(misfit)
-    share = responsibilities(misfit, temperature)
-    graph = shared_images(nearest.part, share, images.weights, len(pictures))
-    kept = kept_images(nearest.part, share, images.weights, len(pictures))
-    near = near_parts(assigner, pictures, noise, nearest.part[:, 0], misfit[:, 0])
-    merged = merge(graph, near, settings.n_groups, kept)
+    ties = ties_of(assigner, compared, noise)
+    merged = merge(ties.graph, ties.near, settings.n_groups, ties.kept, len(pictures))
+    share = responsibilities(misfit, ties.temperature)
     groups = with_their_images(merged.groups, nearest.part, share, images.weights)
     groups = _by_size(groups, nearest.part[:, 0], images.weights)
     merged = merged._replace(groups=groups)
-    mixture = Mixture(pictures, merged.groups, family, temperature, noise)
+    mixture = Mixture(pictures, merged.groups, family, ties.temperature, noise)
     assigned = mixture._assigned(nearest, misfit)
     tell(f"{len(pictures)} parts merged into {mixture.n_groups} groups", parts.path[-1])
     patterns = as_patterns(problem, pictures, settings.n_atoms, settings.parts.seed)
@@ -168,9 +166,7 @@ def learn_mixture(
     )
 
 
-def _compared(
-    assigner: Assigner, pictures: np.ndarray, noise: float | None
-) -> tuple[np.ndarray, Nearest, np.ndarray]:
+def _compared(assigner: Assigner, pictures: np.ndarray, noise: float | None) -> Compared:
     """Pictures of parts that have images, the best few of each image, and their misfits."""
     images = assigner.observations
     pictures = pictures.astype(images.dtype)
@@ -187,7 +183,7 @@ def _compared(
         if k == RENEWALS or not chosen:
             pictures = np.delete(pictures, empty, axis=0)
         nearest, misfit = compare(assigner, pictures, noise)
-    return pictures, nearest, misfit
+    return Compared(pictures, nearest, misfit)
 
 
 def _noise(images: Observations, nearest: Nearest) -> float:

@@ -14,6 +14,9 @@ from patternfold.learning.mixture.update import average, centred, normalised
 from patternfold.learning.observations import Observations
 from patternfold.learning.state import ASKED_TO_STOP
 
+Report = Callable[[str, float], bool] | None
+"""Told the stage and the mean misfit; returns True to end the passes."""
+
 SEED_ROUNDS = 10
 """Rounds in which the first parts are drawn: within one, images do not know of one another."""
 
@@ -49,28 +52,33 @@ class Parts(NamedTuple):
     reason: str
 
 
-def best_parts(
+def learned_parts(
     assigner: Assigner,
     settings: PartSettings,
     n_init: int = 1,
-    report: Callable[[str, float], bool] | None = None,
-) -> Parts:
-    """Learn parts so many times, and keep those that leave least of the images."""
-    best: Parts | None = None
+    report: Report = None,
+) -> list[Parts]:
+    """Learn parts so many times; those that leave least of the images come first."""
+    learned: list[Parts] = []
     for k in range(n_init):
-        parts = learn_parts(assigner, replace(settings, seed=settings.seed + k), report)
-        if best is None or parts.path[-1] < best.path[-1]:
-            best = parts
-        if parts.reason == ASKED_TO_STOP:
-            return best._replace(reason=ASKED_TO_STOP)
-    assert best is not None
-    return best
+        tell = report if n_init == 1 else _numbered(report, f"{k + 1} of {n_init}")
+        learned.append(learn_parts(assigner, replace(settings, seed=settings.seed + k), tell))
+        if learned[-1].reason == ASKED_TO_STOP:
+            break
+    reason = learned[-1].reason
+    learned.sort(key=lambda parts: parts.path[-1])
+    return [learned[0]._replace(reason=reason), *learned[1:]]
+
+
+def _numbered(report: Report, times: str) -> Report:
+    """Let the report say which time this is."""
+    return report and (lambda stage, misfit: report(f"{stage} ({times})", misfit))
 
 
 def learn_parts(
     assigner: Assigner,
     settings: PartSettings,
-    report: Callable[[str, float], bool] | None = None,
+    report: Report = None,
 ) -> Parts:
     """Learn pictures of parts: k-means under transformations, with annealed responsibilities."""
     images, rng = assigner.observations, np.random.default_rng(settings.seed)

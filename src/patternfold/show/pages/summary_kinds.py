@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from patternfold.estimators.remarks import remarks_on_kinds
 from patternfold.show.pages.figures import INK, draw
 from patternfold.show.pages.kinds import BETWEEN, Kinds, assigned_images, group_name
 from patternfold.show.pages.kinds_view import tree_section
@@ -57,7 +58,8 @@ def _results(model: Any) -> list[tuple[str, str]]:
 
 
 def _remarks(model: Any) -> list[str]:
-    found, remarks = model.assignment_, []
+    found = model.assignment_
+    remarks = [remark.text for remark in remarks_on_kinds(model)]
     count = np.bincount(model.labels_[model.labels_ >= 0], minlength=len(model.patterns_))
     small = [group_name(g) for g in np.flatnonzero(count < SMALL)]
     if small:
@@ -95,7 +97,7 @@ def _gallery_sections(model: Any, kinds: Kinds) -> list[Section]:
         own = kinds.gallery(g, 2 * COLUMNS)
         if len(own):
             count = int((kinds.found.labels == g).sum())
-            text = f"{count} of the {len(kinds.images)} images given"
+            text = f"{count} of the {len(kinds.images)} images at hand"
             text += "" if len(own) == count else f", {len(own)} of them shown"
             text += ", from best to worst fit, with the share of their energy that is left over."
             below = [f"{kinds.left[i]:.3f}" for i in own]
@@ -107,7 +109,7 @@ def _gallery_sections(model: Any, kinds: Kinds) -> list[Section]:
     if len(own):
         found = kinds.found
         below = [
-            f"{found.labels[i] + 1} or {found.runner_up[i] + 1}\n{found.confidence[i]:.0%}"
+            f"{found.labels[i] + 1} or {found.runner_up[i] + 1}: {found.confidence[i]:.0%}"
             for i in own
         ]
         text = f"Less than {BETWEEN:.0%} of each belongs to its group: the least certain first, "
