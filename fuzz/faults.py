@@ -18,11 +18,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
@@ -259,62 +259,76 @@ ONLY_LEARN = ("cache", "writers")
 
 
 def main() -> int:
-    """Try all kinds of faults, or those named, with all commands."""
+    """Try all kinds of faults, or those named, with all commands, or those named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=10, help="of each kind and command")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--commands", nargs="*", help="by default all that write")
-    parser.add_argument("--minutes", type=float, help="begin no case after so many")
+    parser.add_argument(
+        "--minutes", type=float, help="begin no case after so many, whole runs not counted"
+    )
     options = parser.parse_args()
-    begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         known = list(tasks(Path(place, "names"), Path(place), Path(place)))
+        if unknown := set(options.commands or known) - set(known):
+            parser.error(f"no such commands: {sorted(unknown)}; there are {', '.join(known)}")
+        begun = time.perf_counter()
         stage = Stage(Path(place), options.commands or known, options.jobs)
-        cases = [
-            (kind, name, case)
-            for case in range(options.cases)
-            for kind in options.kinds
-            for name in stage.names
-            if name == "learn" or kind not in ONLY_LEARN
-        ]
-        if options.minutes:  # some of all kinds
-            np.random.default_rng(options.seed).shuffle(cases)
-
-        def one(chosen: tuple[str, str, str]) -> Found | None:
-            kind, name, case = chosen
-            if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
-                return None
-            rng = np.random.default_rng([options.seed, int(case), *name.encode()])
-            try:
-                found = KINDS[kind](stage, name, f"{kind}-{name}-{case}", rng)
-            except (Exception, SystemExit) as error:
-                found = [f"{type(error).__name__}: {error}"]
-            return found and [f"{kind} {name} case {case}: {text}" for text in found]
-
-        with ThreadPoolExecutor(options.jobs) as pool:
-            results = list(pool.map(one, cases))
+        print(f"whole runs took {time.perf_counter() - begun:.0f} s", flush=True)
+        results = tried(stage, options)
     for kind in options.kinds:
-        done = [
-            (c, r) for c, r in zip(cases, results, strict=True) if c[0] == kind and r is not None
-        ]
-        tell(kind, options.seed, done)
-    findings = sum(len(result or []) for result in results)
+        tell(kind, options.seed, [each for each in results if each[0][0] == kind])
+    findings = sum(len(found) for _, found in results)
     print(f"findings: {findings}")
     return 1 if findings else 0
 
 
-def tell(kind: str, seed: int, done: list[tuple[Any, Found]]) -> None:
+Case = tuple[str, str, int]
+"""A kind, a command and a number."""
+
+
+def tried(stage: Stage, options: argparse.Namespace) -> list[tuple[Case, Found]]:
+    """Try some cases at a time; return those that could be tried within the minutes."""
+    cases: list[Case] = [
+        (kind, name, case)
+        for case in range(options.cases)
+        for kind in options.kinds
+        for name in stage.names
+        if name == "learn" or kind not in ONLY_LEARN
+    ]
+    if options.minutes:  # some of all kinds
+        np.random.default_rng(options.seed).shuffle(cases)
+    begun = time.perf_counter()
+
+    def one(chosen: Case) -> Found | None:
+        kind, name, case = chosen
+        if options.minutes and time.perf_counter() - begun > 60 * options.minutes:
+            return None
+        rng = np.random.default_rng([options.seed, case, *name.encode()])
+        try:
+            found = KINDS[kind](stage, name, f"{kind}-{name}-{case}", rng)
+        except (Exception, SystemExit) as error:
+            found = [f"{type(error).__name__}: {error}"]
+        return found and [f"{kind} {name} case {case}: {text}" for text in found]
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        pairs = zip(cases, pool.map(one, cases), strict=True)
+        return [(case, found) for case, found in pairs if found is not None]
+
+
+def tell(kind: str, seed: int, done: list[tuple[Case, Found]]) -> None:
     """Print findings, and a line for the table of docs/reliability.md."""
     found = [text for _, result in done for text in result]
-    names = ", ".join(dict.fromkeys(case[1] for case, _ in done))
+    counts = Counter(name for (_, name, _), _ in done)
+    names = ", ".join(f"{counts[name]} {name}" for name in sorted(counts))
     if not done:
         print(f"{kind}: not tried")
         return
     print("\n".join(found))
     print(
-        f"| `fuzz/faults.py --kinds {kind}`, seed {seed} | {len(done)} cases of {names} | "
+        f"| `fuzz/faults.py --kinds {kind}`, seed {seed} | {len(done)} cases: {names} | "
         f"{len(found)} |"
     )
 

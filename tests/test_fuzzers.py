@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -48,6 +49,29 @@ def test_half_files_are_seen(tmp_path):
     assert any("is gone" in text for text in broken([tmp_path], before))
     (tmp_path / ".m.ptm.0123abcd").touch()
     assert len(leftovers(tmp_path)) == 1
+
+
+def test_cases_of_faults_are_tried_while_there_is_time(monkeypatch):
+    """Minutes count from the first case; what can't be tried is left out, an error is a finding."""
+    import faults
+
+    def kind(stage, name, where, rng):
+        if name == "export":
+            raise OSError("no room")
+        return None if where.endswith("1") else []
+
+    monkeypatch.setitem(faults.KINDS, "kill", kind)
+    stage = SimpleNamespace(names=["learn", "export"])
+    options = SimpleNamespace(cases=2, kinds=["kill"], seed=0, jobs=1, minutes=None)
+    done = dict(faults.tried(stage, options))
+    assert done["kill", "learn", 0] == []
+    assert ("kill", "learn", 1) not in done
+    assert done["kill", "export", 1] == ["kill export case 1: OSError: no room"]
+    moments = iter([0.0, 1.0, 1e9, 1e9, 1e9])  # when it begins, and before each of the four cases
+    monkeypatch.setattr(faults.time, "perf_counter", lambda: next(moments))
+    monkeypatch.setitem(faults.KINDS, "kill", lambda *which: [])
+    options.minutes = 1.0
+    assert len(faults.tried(stage, options)) == 1
 
 
 def test_values_are_nested_once():

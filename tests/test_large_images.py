@@ -1,5 +1,7 @@
 """Large images begin on averages over cells; what is learned and found holds for all pixels."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from patternfold import datasets
 from patternfold.learning import coarse, levels
 from patternfold.learning.coarse import coarse_grid, coarsened
 from patternfold.learning.observations import Observations, chunk_size
+from patternfold.learning.select import solvers
 
 TRUTH = pf.Pattern([1.0, 0.6], [[0.3, 0.1, -0.1, 0.5, 0.25], [1.0, -0.2, 0.2, 0.3, 0.25]])
 
@@ -65,6 +68,26 @@ def test_learning_and_projection(small_is_large, rng):
     assert np.isclose(model.error_path_[-1], noise, rtol=0.02)
     found = pf.project(TRUTH, images, "translation", effort="quick")
     np.testing.assert_allclose(found.parameters, lam, atol=0.02)
+
+
+@pytest.mark.parametrize(("n_joint", "loss"), [(1, "squared"), (2, "huber")])
+def test_joint_atoms_are_searched_on_cells(small_is_large, rng, monkeypatch, n_joint, loss):
+    sides, search = [], solvers.search_atom
+
+    def seen(nodes, *others):
+        sides.append(math.isqrt(len(nodes.x)))
+        return search(nodes, *others)
+
+    monkeypatch.setattr(solvers, "search_atom", seen)
+    patterns = (TRUTH, TRUTH.replace(TRUTH.coef * [1, -1], TRUTH.gamma))
+    how = {"shape": (32, 32), "noise": 0.01}
+    images = [datasets.random_images(p, 6, rng, "translation", **how)[0] for p in patterns]
+    X, y = np.concatenate(images), np.repeat([0, 1], 6)
+    options = {"transformation": "translation", "n_starts": 1, "loss": loss}
+    model = pf.JPATS(2, n_joint=n_joint, n_tuning=2, **options).fit(X, y)
+    assert (model.predict(X) == y).all()
+    assert [p.n_atoms for p in model.patterns_] == [2, 2]
+    assert set(sides) == {2 * round(1.35 / (2 / 16)) + 1}  # nodes as far apart as cells
 
 
 def test_chunks_of_large_images_are_bounded():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from patternfold.learning.effort import Effort
-from patternfold.learning.problem import Problem
+from patternfold.learning.problem import Problem, Settings
 from patternfold.learning.project.locate import locate
 from patternfold.learning.retune import at_one_scale, with_terms
 from patternfold.learning.terms import Terms
@@ -98,6 +98,18 @@ class JointProblem:
             return self
         places = state.nearest_own(self.labels)
         return self if (places == self.places).all() else replace(self, places=places)
+
+    def for_selection(self, state: JointState, settings: Settings) -> JointProblem:
+        """The images on which atoms are selected: large ones on averages over cells.
+
+        The search goes over a grid as fine as the pixels, which takes long with few images, too.
+        """
+        cells = settings.begun(self.all)
+        if cells is self.all:
+            return self
+        coarse = replace(self, all=cells, terms=None)
+        own = [state.lam[coarse.own(m), m] for m in range(coarse.n_patterns)]
+        return coarse.with_terms(state.patterns, own)
 
     def signed(
         self, m: int, own_weights: np.ndarray, impostors: np.ndarray, weights: np.ndarray

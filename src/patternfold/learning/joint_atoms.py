@@ -29,10 +29,11 @@ def select_jointly(
     refreshed as often as ``n_base_updates`` says.
     """
     f, patterns = margins.f, state.patterns
+    searched = problem.for_selection(state, settings.alone)
     for _ in range(settings.n_base_updates):
         eta = sigmoid_slopes(f, beta)
         patterns = tuple(
-            _with_atom(problem, settings, state, m, margins, alpha * eta, rng)
+            _with_atom(searched, settings, state, m, margins, alpha * eta, rng)
             for m in range(problem.n_patterns)
         )
         squares = frozen_squares(problem, patterns, state.lam)

@@ -53,7 +53,8 @@ def first_state(
             problem, found = settled(problem, settings.alone, found)
         return problem, found, found.margins(problem.labels), reason
     one = replace(settings.alone, n_starts=1)
-    references = [reference_patterns(own, one, reference)[0] for own in problem.classes]
+    begun = [one.begun(own) for own in problem.classes]
+    references = [reference_patterns(own, one, reference)[0] for own in begun]
     found = cross_project(problem, tuple(references), effort)
     problem = problem.reassigned(found)
     own = [found.lam[problem.own(m), m] for m in range(problem.n_patterns)]

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from patternfold.learning.chunk import Chunk
+from patternfold.learning.coarse import coarsened
 from patternfold.learning.distance import Distance
 from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.mean_image import distances_to_mean
@@ -62,6 +63,10 @@ class Settings:
     solver: AbstractSolver = field(default_factory=Search)
     effort: Effort = field(default=LEARNING)
 
+    def begun(self, problem: Problem) -> Problem:
+        """The images on which atoms are selected: large ones on cells, but not as published."""
+        return problem if self.refit is None else problem.on_cells
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -106,6 +111,12 @@ class Problem:
     def central(self) -> int:
         """The image nearest to the mean image."""
         return int(np.argmin(distances_to_mean(self.observations)))
+
+    @cached_property
+    def on_cells(self) -> Problem:
+        """The same on averages over cells, where images are large, with no terms known yet."""
+        cells = coarsened(self.observations)
+        return self if cells is None else replace(self, observations=cells, terms=None)
 
     @cached_property
     def phases(self) -> tuple[np.ndarray, ...]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from patternfold.learning.axes import best_axes, has_axes
 from patternfold.learning.choose import Choice, Corrected, HeldOut, split
-from patternfold.learning.coarse import coarsened
 from patternfold.learning.frame import fix_frame
 from patternfold.learning.levels import Levels
 from patternfold.learning.many import representatives, settle_on_all
@@ -52,11 +51,11 @@ def run_at_length(
     if len(problem.observations) == 1:
         problem, settings = _in_its_own_frame(problem, settings)
     with one_blas_thread():
-        coarse = coarsened(problem.observations) if settings.refit is not None else None
-        if coarse is None:
+        cells = settings.begun(problem)
+        if cells is problem:
             learned = _run(problem, settings, reference, callback)
         else:
-            levels = Levels(problem, replace(problem, observations=coarse))
+            levels = Levels(problem, cells)
             learned = _run(levels.coarse, settings, levels.down(reference), levels.told(callback))
             learned = levels.finish(settings, learned, callback)
         if learned.reason in STOPPED:  # who asked to stop does not want to wait for a better λ
