@@ -21,6 +21,7 @@ from patternfold.learning.mixture.merge import (
     kept_images,
     likely_counts,
     merge,
+    shared_by_others,
     shared_images,
     with_their_images,
 )
@@ -335,23 +336,23 @@ def test_the_temperature_is_that_of_kinds_with_several_parts():
     alone = np.log([[0.1, 0.4, 0.5]] * 6)
     assert temperature_of(several) == pytest.approx(np.log(1.05))
     assert temperature_of(several[:, ::-1]) == pytest.approx(np.log(1.05))
-    assert temperature_of(alone) == 0.15
+    assert temperature_of(alone) == 0.12
     assert temperature_of(alone[:, :1]) == pytest.approx(0.08 * 0.9)  # of what parts explain
 
 
 def test_a_kind_cut_at_other_places_is_one():
     # Both kinds are cut into halves that share no image; learned again, at right angles to these.
-    image = np.arange(80)
-    kind, first, second = image // 40, image // 20, 4 + 2 * (image // 40) + image % 2
-    part, share = np.column_stack([first, second]), np.ones((80, 2))
-    graph = shared_images(part, share, np.ones(80), 8) / 2
-    kept = kept_images(part, share, np.ones(80), 8)
-    alone = merge(graph[:4, :4], np.zeros((4, 4)), None, kept[:4])
-    assert len(set(alone.groups)) == 4
-    both = merge(graph, np.zeros((8, 8)), None, kept, 4)
-    assert both.groups.shape == (4,)
-    assert both.tree.shape == (3, 4)
-    assert len({*zip(kind, both.groups[first], strict=True)}) == len(set(both.groups)) == 2
+    image, ones = np.arange(80), np.ones((80, 1))
+    first = image[:, None] // 20
+    again = 2 * (image[:, None] // 40) + image[:, None] % 2
+    graph = shared_images(first, ones, ones[:, 0], 4)
+    kept = kept_images(first, ones, ones[:, 0], 4)
+    assert len(set(merge(graph, np.zeros((4, 4)), None, kept).groups)) == 4
+    others = shared_by_others(first, ones, again, ones, ones[:, 0])
+    # Each half has 10 images in common with both parts of 20, which have as many of the other half.
+    assert others[0].tolist() == [0, 10, 0, 0]
+    groups = merge((graph + others) / 2, np.zeros((4, 4)), None, kept).groups
+    assert groups[0] == groups[1] != groups[2] == groups[3]
 
 
 def test_parts_are_ordered_by_what_they_leave(monkeypatch):

@@ -24,7 +24,7 @@ AMBIGUOUS, USUAL = 3, 0.25
 """The temperature is the step from an image's best part to its third, at this quantile over all
 images: noise, common to all parts, leaves it as it is."""
 
-HOTTEST = 0.15
+HOTTEST = 0.12
 """Greatest temperature: where a part leaves so much more than the best, it is e times less likely,
 however few parts there are to tell."""
 

@@ -53,10 +53,30 @@ def shared_images(
     part: np.ndarray, share: np.ndarray, weights: np.ndarray, n_parts: int
 ) -> np.ndarray:
     """How many images every two parts share, (P, P): Σ w r rᵀ without its diagonal."""
-    n_images, count = part.shape
-    rows = np.repeat(np.arange(n_images), count)
-    shares = csr_matrix((share.ravel(), (rows, part.ravel())), (n_images, n_parts))
+    shares = _as_matrix(part, share, n_parts)
     graph = (shares.T @ shares.multiply(weights[:, None]).tocsr()).toarray()
+    np.fill_diagonal(graph, 0)
+    return graph
+
+
+def shared_by_others(
+    part: np.ndarray,
+    share: np.ndarray,
+    other_part: np.ndarray,
+    other_share: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """How many images every two parts share by way of other parts of the same images, (P, P).
+
+    Σ_b n_ab n_cb / n_b, without its diagonal: of the n_ab images that part a has in common with an
+    other part b, as many belong to part c as of all the images of b.
+    """
+    here = _as_matrix(part, share, int(part.max()) + 1)
+    there = _as_matrix(other_part, other_share, int(other_part.max()) + 1)
+    weighted = there.multiply(weights[:, None]).tocsr()
+    common = (here.T @ weighted).toarray()
+    size = np.asarray(weighted.sum(axis=0)).ravel()
+    graph = common / np.maximum(size, 1e-12) @ common.T
     np.fill_diagonal(graph, 0)
     return graph
 
@@ -73,25 +93,23 @@ def merge(
     near: np.ndarray,
     n_groups: int | None,
     kept: np.ndarray | None = None,
-    n_parts: int | None = None,
 ) -> Merged:
     """Merge parts into so many groups, or into as many as the graph says.
 
     ``near`` (P, P) tells, from 0 to 1, how near the parts' manifolds are; ``kept`` (P,) how many
-    images they have for themselves. Only the first ``n_parts`` are merged, all by default: the
-    others, learned of the same images, tell how many groups there are and who belongs together.
+    images they have for themselves.
     """
-    n_parts = len(graph) if n_parts is None else n_parts
+    n_parts = len(graph)
     own = ITSELF + (0 if kept is None else KEPT * kept)
     # One manifold may lie in another, as a spot does in a magnified corner: both ways count.
-    whole = graph + TETHER * np.sqrt(near * near.T) + own * np.eye(len(graph))
+    whole = graph + TETHER * np.sqrt(near * near.T) + own * np.eye(n_parts)
     if n_parts == 1:
         return Merged(np.zeros(1, int), np.empty((0, 4)), np.ones(1))
     values, vectors = _spectrum(whole)
     if n_groups is None:
         n_groups = chosen_count(values)
     n_groups = min(n_groups, n_parts)
-    tree = linkage(pdist(_on_sphere(vectors[:n_parts, : max(2, n_groups)])), "ward")
+    tree = linkage(pdist(_on_sphere(vectors[:, : max(2, n_groups)])), "ward")
     groups = fcluster(tree, n_groups, "maxclust") - 1
     return Merged(groups, tree, values[: MOST_GROUPS + 1])
 
@@ -136,6 +154,13 @@ def likely_counts(values: np.ndarray) -> list[int]:
     if gaps[order[0]] < APART:
         return [1]
     return [int(k) + 1 for k in order if gaps[k] >= NEARLY * gaps[order[0]]]
+
+
+def _as_matrix(part: np.ndarray, share: np.ndarray, n_parts: int) -> csr_matrix:
+    """Shares as a sparse matrix (N, P)."""
+    n_images, count = part.shape
+    rows = np.repeat(np.arange(n_images), count)
+    return csr_matrix((share.ravel(), (rows, part.ravel())), (n_images, n_parts))
 
 
 def _spectrum(graph: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

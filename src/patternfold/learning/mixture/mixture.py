@@ -150,7 +150,7 @@ def learn_mixture(
     pictures, nearest, misfit = compared[0]
     tell("images compared with their parts", parts.path[-1])
     ties = ties_of(assigner, compared, noise)
-    merged = merge(ties.graph, ties.near, settings.n_groups, ties.kept, len(pictures))
+    merged = merge(ties.graph, ties.near, settings.n_groups, ties.kept)
     share = responsibilities(misfit, ties.temperature)
     groups = with_their_images(merged.groups, nearest.part, share, images.weights)
     groups = _by_size(groups, nearest.part[:, 0], images.weights)

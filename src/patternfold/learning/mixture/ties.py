@@ -1,8 +1,8 @@
 """What ties parts together: the images that they share, and how near their manifolds are.
 
 Where parts are learned several times, each time from other images, a kind is cut into parts at
-other places, and all these parts are tied by the images they have in common. Between kinds they
-have none, wherever the cuts are.
+other places: a part of another time lies across two of them and ties them by the images that it has
+in common with both. Parts of two kinds it ties no more than they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from patternfold.learning.mixture.assign import Assigner, Nearest
 from patternfold.learning.mixture.compare import left_out, near_parts, temperature_of
-from patternfold.learning.mixture.merge import kept_images, shared_images
+from patternfold.learning.mixture.merge import kept_images, shared_by_others, shared_images
 from patternfold.learning.mixture.parts import responsibilities
 
 
@@ -39,21 +39,16 @@ class Ties(NamedTuple):
 
 
 def ties_of(assigner: Assigner, compared: Sequence[Compared], noise: float | None) -> Ties:
-    """Tie all parts, learned so many times; no image counts for its own part."""
-    weights = assigner.observations.weights
-    sizes = [len(some.pictures) for some in compared]
-    *begins, total = (sum(sizes[:k]) for k in range(len(sizes) + 1))
+    """Tie the parts learned first, with the help of others; no image counts for its own part."""
+    weights, first = assigner.observations.weights, compared[0]
     misfits = [left_out(some.misfit, some.nearest.part, weights) for some in compared]
     temperature = temperature_of(misfits[0])
-    shares = [responsibilities(misfit, temperature) for misfit in misfits]
-    parts = [some.nearest.part + begin for some, begin in zip(compared, begins, strict=True)]
-    part, share = np.concatenate(parts, axis=1), np.concatenate(shares, axis=1)
-    # An image is shared once by the parts of one time, and as often as there are times by all.
-    graph = shared_images(part, share, weights, total) / len(compared)
-    kept = kept_images(part, share, weights, total)
-    near = np.zeros_like(graph)
-    for some, begin, size in zip(compared, begins, sizes, strict=True):
-        own = slice(begin, begin + size)
-        first = some.nearest.part[:, 0], some.misfit[:, 0]
-        near[own, own] = near_parts(assigner, some.pictures, noise, *first)
-    return Ties(graph, near, kept, temperature)
+    part, n_parts = first.nearest.part, len(first.pictures)
+    share, *others = (responsibilities(misfit, temperature) for misfit in misfits)
+    graph = shared_images(part, share, weights, n_parts)
+    for other, other_share in zip(compared[1:], others, strict=True):
+        own = other.nearest.part, other_share
+        graph = graph + shared_by_others(part, share, *own, weights)
+    kept = kept_images(part, share, weights, n_parts)
+    near = near_parts(assigner, first.pictures, noise, part[:, 0], first.misfit[:, 0])
+    return Ties(graph / len(compared), near, kept, temperature)
