@@ -33,17 +33,17 @@ def test_nothing_is_deformed_by_the_identity(posed):
     rows, lam = posed
     same = np.tile(DEFORMATION.identity, (8, 1))
     none = np.zeros(8, bool)
-    found = deformed(rows, GRID, lam, FAMILY, same, none, np.zeros(8))
+    found = deformed(rows, GRID, lam, FAMILY, same, none)
     np.testing.assert_allclose(found, rows, atol=1e-12)  # places in pixels, some rounding
     upright = np.tile(FAMILY.identity, (8, 1))
-    over = deformed(rows, GRID, upright, FAMILY, same, ~none, np.zeros(8)).reshape(8, *SHAPE)
+    over = deformed(rows, GRID, upright, FAMILY, same, ~none).reshape(8, *SHAPE)
     np.testing.assert_allclose(over, rows.reshape(8, *SHAPE)[:, :, ::-1], atol=1e-12)
 
 
 def test_deformed_against_scipy(posed, rng):
     rows, lam = posed
     shapes = deformations(8, rng)
-    found = deformed(rows, GRID, lam, FAMILY, shapes, np.zeros(8, bool), np.full(8, 0.3))
+    found = deformed(rows, GRID, lam, FAMILY, shapes, np.zeros(8, bool))
     for row, pose, shape, values in zip(rows, lam, shapes, found, strict=True):
         theta, tx, ty, s = pose
         turn = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
@@ -76,6 +76,16 @@ def test_variants_belong_to_images_whatever_their_order(posed, rng):
         np.testing.assert_array_equal(one.counted[order], two.counted)
         assert np.abs(one.rows - third.rows).max() > 0.1
         assert 0.7 < one.counted.mean() < 1
+
+
+def test_variants_keep_norm_and_light(posed):
+    rows, lam = posed
+    level = np.linspace(1, 2, 8)
+    lit = Pixels(3 * rows + level[:, None])
+    for variant in variants(lit, SHAPE, lam, level, FAMILY, 3, False, 0):
+        bare = variant.rows - level[:, None]
+        np.testing.assert_allclose(np.linalg.norm(bare, axis=1), 3 * np.linalg.norm(rows, axis=1))
+        assert np.abs(bare - 3 * rows).max() > 0.1
 
 
 def test_number_of_variants():
@@ -115,8 +125,7 @@ def hands():
             images, lam = datasets.random_images(pattern, count, rng, family, shape=shape)
             if wild:
                 how = (pf.RotationTranslation(), deformations(count, rng), np.zeros(count, bool))
-                flat, none = images.reshape(count, -1), np.zeros(count)
-                rows = deformed(flat, pf.Grid(*shape), lam, *how, none)
+                rows = deformed(images.reshape(count, -1), pf.Grid(*shape), lam, *how)
                 images = rows.reshape(images.shape)
             parts.append(images + 0.05 * rng.standard_normal(images.shape))
         return np.concatenate(parts).astype(np.float32), np.repeat([0, 1], count)

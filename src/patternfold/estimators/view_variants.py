@@ -53,17 +53,23 @@ def variants(
 ) -> Iterator[Pixels]:
     """Yield so many variants of all images, in the poses λ (N, d) and light of their own class.
 
-    Every other one is turned over where ``mirror`` says that this makes no difference. What becomes
-    of an image depends on the image, not on its place among the others.
+    Every other one is turned over where ``mirror`` says that this makes no difference. Beside the
+    offset they have the norm of the image: distances to the patterns stay what they are of images.
+    What becomes of an image depends on the image, not on its place among the others.
     """
     rng, grid = np.random.default_rng(seed), Grid(*shape)
     place = distinct_rows(pixels, np.ones(len(pixels.rows)))[2]
+    level = offset[:, None].astype(pixels.rows.dtype)
+    hidden = None if pixels.counted is None else ~pixels.counted
+    bare = pixels.rows - level if hidden is None else np.where(hidden, 0, pixels.rows - level)
+    norms = np.linalg.norm(bare, axis=1)
     for k in range(count):
         check_interrupts()
         over = np.full(len(place), mirror and k % 2 == 0)
         how = (grid, lam, family, deformations(int(place.max()) + 1, rng)[place], over)
-        counted = pixels.counted
-        if counted is not None:
-            known = deformed(counted.astype(pixels.rows.dtype), *how, np.ones(len(place)))
-            counted = known > 0.5
-        yield Pixels(deformed(pixels.rows, *how, offset), counted)
+        rows, counted = deformed(bare, *how), None
+        if hidden is not None:
+            counted = deformed(hidden.astype(bare.dtype), *how) < 0.5
+        after = np.linalg.norm(rows, axis=1)
+        share = (norms / np.where(after > 0, after, 1))[:, None]
+        yield Pixels(share * rows + level, counted)

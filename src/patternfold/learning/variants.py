@@ -48,12 +48,11 @@ def deformed(
     family: AbstractTransformation,
     shapes: Float[np.ndarray, "N e"],
     mirrored: np.ndarray,
-    fill: np.ndarray,
 ) -> np.ndarray:
     """Return images (N, n) as they were, had what they show been deformed.
 
     A pixel is taken to the pattern's frame by a_λ, displaced there, and taken back: the image is
-    sampled once.
+    sampled once. Beyond its edges it is 0.
 
     Parameters
     ----------
@@ -67,13 +66,11 @@ def deformed(
         Its `deformations`.
     mirrored : array of shape (N,)
         Whether it is turned over as well.
-    fill : array of shape (N,)
-        Its value where it says nothing.
     """
     with precision(rows.dtype):
         stage = partial(_deformed, family=family, grid=grid)
         sign = np.where(mirrored, -1, 1)
-        own = (v.astype(rows.dtype, copy=False) for v in (lam, shapes, sign, fill))
+        own = (v.astype(rows.dtype, copy=False) for v in (lam, shapes, sign))
         return Observations.put(rows, grid).map(stage, *own)
 
 
@@ -83,7 +80,6 @@ def _deformed(
     lam: Float[Array, "B d"],
     shapes: Float[Array, "B e"],
     sign: Float[Array, " B"],
-    fill: Float[Array, " B"],
     family: AbstractTransformation,
     grid: Grid,
 ) -> Float[Array, "B n"]:
@@ -94,4 +90,4 @@ def _deformed(
         return family.inverse_coordinates(lam, sign * there[0], there[1])
 
     places = pixel_places(*jax.vmap(source)(lam, shapes, sign), grid)
-    return bilinear(chunk.images, *places, grid, fill[:, None])
+    return bilinear(chunk.images, *places, grid)
