@@ -29,6 +29,7 @@ def test_pictures_are_sorted_into_kinds(tmp_path, capsys):
     assert main([*command, "--atoms", "2", "--no-offset"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["groups"] == {"group_1": 20, "group_2": 10}
+    assert told["remarks"] == []  # the number was given
     with open(model.with_suffix(".csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["group"] for row in rows if row["file"].startswith("0")} == {"group_1"}

@@ -68,8 +68,8 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
         Passes over the images in which parts are learned.
     n_init : int, default=1
         How often parts are learned, from other images each time; those that leave least of the
-        images are kept, and all tell which of these belong together. With a hundred images or
-        fewer, 3 finds kinds that 1 leaves in doubt. No labels are asked for.
+        images are kept, and all tell which of these belong together. With few images 3 finds
+        kinds that 1 leaves in doubt. No labels are asked for.
     image_shape : (H, W), optional
         Shape of flattened images; by default a square, or one row of pixels.
     random_state : int, RandomState or None, default=None
