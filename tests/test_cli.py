@@ -26,6 +26,8 @@ from patternfold.learning.state import Progress as Line
 from patternfold.persistence import read_model_file, save
 from patternfold.show.png import to_grey
 
+pytestmark = pytest.mark.usefixtures("least_effort_throughout")
+
 QUICK = ["--atoms", "2", "--transformation", "similarity"]
 
 
