@@ -128,16 +128,32 @@ def few_at_a_time(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def least_effort(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile little: project as while learning, whatever the effort asked for, in small chunks.
+    """Compile and run little: project as while learning, whatever the effort asked for, in small
+    chunks, and start from a pattern of two atoms.
 
     For tests of what estimators accept and return, not of how well they do: scikit-learn's checks
     come with many shapes, and all their time goes into compiling.
     """
+    little_effort(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def least_effort_throughout() -> Iterator[None]:
+    """The same for a whole module, and for what its tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        little_effort(patch)
+        yield
+
+
+def little_effort(patch: pytest.MonkeyPatch) -> None:
+    """Make all efforts, chunks and references as small as they may be."""
+    from patternfold.learning import start
     from patternfold.learning.effort import EFFORTS, LEARNING
 
     for name in EFFORTS:
-        monkeypatch.setitem(EFFORTS, name, LEARNING)
-    few_at_a_time(monkeypatch)
+        patch.setitem(EFFORTS, name, LEARNING)
+    patch.setattr(start, "REFERENCE_ATOMS", 2)
+    few_at_a_time(patch)
 
 
 @pytest.fixture

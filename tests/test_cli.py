@@ -20,6 +20,8 @@ from patternfold.cli.console import Failure
 from patternfold.cli.picture_names import picture_names
 from patternfold.persistence import read_model_file, save
 
+pytestmark = pytest.mark.usefixtures("least_effort_throughout")
+
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):

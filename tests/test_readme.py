@@ -18,7 +18,7 @@ from patternfold.show.png import to_grey
 from patternfold.solvers import SOLVERS
 from patternfold.transformations import TRANSFORMATIONS
 
-pytestmark = [pytest.mark.repository, pytest.mark.usefixtures("small_chunks")]
+pytestmark = [pytest.mark.repository, pytest.mark.usefixtures("least_effort_throughout")]
 
 ROOT = Path(__file__).parents[1]
 SHAPE = (20, 20)

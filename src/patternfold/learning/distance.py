@@ -18,7 +18,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from patternfold.learning.lighting import PLAIN, Fit, Lighting
@@ -29,6 +28,7 @@ from patternfold.model.transformations import (
     AbstractAffineTransformation,
     AbstractTransformation,
 )
+from patternfold.model.transformations.base import moments
 from patternfold.numerics.least_squares import Model
 
 Image = Float[Array, " n"]
@@ -261,21 +261,14 @@ def _affine_second_order(
     """Return Tᵀw, TᵀT and half of the Hessian from moments, as ``tangent_products`` does."""
     px, py, pxx, pxy, pyy = field
     e = jnp.stack([x, y, jnp.ones_like(x)])
-    monomials = jnp.stack([x * x, x * y, x, y * y, y, jnp.ones_like(x)])
-    place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
-
-    def moments(xx: Image, xy: Image, yy: Image) -> Float[Array, "6 6"]:
-        # One product at a time: XLA's CPU backend is slow at stacking images it has to compute.
-        a, b, c = ((monomials @ image)[place] for image in (xx, xy, yy))
-        return jnp.block([[a, b], [b, c]])
 
     def entries(lam: Float[Array, " d"]) -> Float[Array, " 6"]:
         return transformation.matrix(lam).reshape(6)
 
     slopes = jax.jacfwd(entries)(lam)
     along_w = jnp.concatenate([e @ (px * w), e @ (py * w)])
-    metric = slopes.T @ moments(px * px, px * py, py * py) @ slopes
-    bend = slopes.T @ moments(w * pxx, w * pxy, w * pyy) @ slopes
+    metric = slopes.T @ moments(x, y, px * px, px * py, py * py) @ slopes
+    bend = slopes.T @ moments(x, y, w * pxx, w * pxy, w * pyy) @ slopes
     turn = jnp.tensordot(along_w, jax.jacfwd(jax.jacfwd(entries))(lam), axes=1)
     return along_w @ slopes, metric, metric - bend - turn
 

@@ -122,9 +122,9 @@ class Atoms:
 
     def centred(self) -> Atoms:
         """The same atoms of one pattern as maps B (x − c), if they are such: quicker in loops."""
-        if self.family.dictionary.centred(self.gamma[0]) is None:
-            return self
         gamma = jax.vmap(self.family.dictionary.centred)(jnp.asarray(self.gamma))
+        if gamma is None:
+            return self
         return Atoms(self.coef, gamma, self.count, AtomFamily(self.family.mother, CENTRED))
 
     def blurred(self, width: Any) -> Atoms:

@@ -219,13 +219,12 @@ class Box:
         """Give constants the dtype and rank of ``like`` (bool ones keep their dtype)."""
         xp, like = _namespace(like)
         dtype = like.dtype if np.issubdtype(like.dtype, np.floating) else np.float64
-
-        def convert(value: Any) -> Any:
+        arrays = []
+        for value in constants:
             array = np.asarray(value)
             array = array if array.dtype == bool else array.astype(dtype)
-            return xp.asarray(array.reshape((1,) * (like.ndim - 1) + array.shape))
-
-        return tuple(convert(c) for c in constants)
+            arrays.append(xp.asarray(array.reshape((1,) * (like.ndim - 1) + array.shape)))
+        return tuple(arrays)
 
 
 def _namespace(values: Any) -> tuple[Any, Any]:

@@ -63,15 +63,17 @@ class AtomDictionary(AbstractDictionary):
     def coordinates(self, gamma: Float[Array, " s"], x: Points, y: Points) -> tuple[Points, Points]:
         """Shift by −τ, turn by −ψ, divide by σ."""
         (ux, uy), (vx, vy) = self.jacobian(gamma, x, y)
-        dx, dy = x - gamma[1], y - gamma[2]
+        _, tau_x, tau_y, *_ = jnp.unstack(gamma)
+        dx, dy = x - tau_x, y - tau_y
         return ux * dx + uy * dy, vx * dx + vy * dy
 
     def jacobian(
         self, gamma: Float[Array, " s"], x: Points, y: Points
     ) -> tuple[tuple[Slopes, Slopes], tuple[Slopes, Slopes]]:
         """Rows of diag(1/σ) R(−ψ), the same at every point."""
-        c, s = jnp.cos(gamma[0]), jnp.sin(gamma[0])
-        return (c / gamma[3], s / gamma[3]), (-s / gamma[4], c / gamma[4])
+        psi, _, _, sigma_x, sigma_y = jnp.unstack(gamma)
+        c, s = jnp.cos(psi), jnp.sin(psi)
+        return (c / sigma_x, s / sigma_x), (-s / sigma_y, c / sigma_y)
 
     def derivatives(
         self, gamma: Float[Array, " s"], x: Points, y: Points

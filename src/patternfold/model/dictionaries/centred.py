@@ -21,14 +21,16 @@ class CentredMaps(AbstractDictionary):
 
     def coordinates(self, gamma: Float[Array, " s"], x: Points, y: Points) -> tuple[Points, Points]:
         """Shift by −c, multiply by B."""
-        dx, dy = x - gamma[4], y - gamma[5]
-        return gamma[0] * dx + gamma[1] * dy, gamma[2] * dx + gamma[3] * dy
+        a, b, c, d, cx, cy = jnp.unstack(gamma)
+        dx, dy = x - cx, y - cy
+        return a * dx + b * dy, c * dx + d * dy
 
     def jacobian(
         self, gamma: Float[Array, " s"], x: Points, y: Points
     ) -> tuple[tuple[Slopes, Slopes], tuple[Slopes, Slopes]]:
         """B, the same at every point."""
-        return (gamma[0], gamma[1]), (gamma[2], gamma[3])
+        a, b, c, d, *_ = jnp.unstack(gamma)
+        return (a, b), (c, d)
 
     def derivatives(
         self, gamma: Float[Array, " s"], x: Points, y: Points

@@ -47,8 +47,9 @@ class Affine(AbstractAffineTransformation):
 
     def linear(self, lam: Float[Array, " d"]) -> Float[Array, "2 2"]:
         """F = R(θ) K(k) diag(s_x, s_y)."""
-        r, sx, sy, k = rotation(lam[0]), lam[3], lam[4], lam[5]
-        return jnp.stack([sx * r[:, 0], sy * (k * r[:, 0] + r[:, 1])], axis=1)
+        theta, _, _, sx, sy, k = jnp.unstack(lam)
+        first, second = jnp.unstack(rotation(theta), axis=1)
+        return jnp.stack([sx * first, sy * (k * first + second)], axis=1)
 
     def shift(self, lam: Float[Array, " d"]) -> Float[Array, " 2"]:
         """t = (t_x, t_y)."""

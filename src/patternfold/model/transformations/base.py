@@ -165,16 +165,16 @@ class AbstractAffineTransformation(AbstractTransformation):
     def matrix(self, lam: Float[Array, " d"]) -> Float[Array, "2 3"]:
         """Return [F⁻¹ | −F⁻¹ t]: the map from the image to the pattern."""
         (a, b), (c, d) = _inverse_entries(self.linear(lam))
-        t = self.shift(lam)
-        rows = [a, b, -(a * t[0] + b * t[1])], [c, d, -(c * t[0] + d * t[1])]
-        return jnp.stack([*rows[0], *rows[1]]).reshape(2, 3)
+        tx, ty = jnp.unstack(self.shift(lam))
+        entries = [a, b, -(a * tx + b * ty), c, d, -(c * tx + d * ty)]
+        return jnp.stack(entries).reshape(2, 3)
 
     def coordinates(self, lam: Float[Array, " d"], x: Points, y: Points) -> tuple[Points, Points]:
         """Map image coordinates to pattern coordinates, (x', y') = F⁻¹ ((x, y) − t)."""
         # Subtracting t first keeps float32 accurate for strong scalings.
         (a, b), (c, d) = _inverse_entries(self.linear(lam))
-        t = self.shift(lam)
-        dx, dy = x - t[0], y - t[1]
+        tx, ty = jnp.unstack(self.shift(lam))
+        dx, dy = x - tx, y - ty
         return a * dx + b * dy, c * dx + d * dy
 
     def derivatives(
@@ -184,7 +184,8 @@ class AbstractAffineTransformation(AbstractTransformation):
         slopes = jnp.moveaxis(jax.jacfwd(self.matrix)(lam), -1, 0)
 
         def along(row: Float[Array, " 3"]) -> Points:
-            return row[0] * x + row[1] * y + row[2]
+            by_x, by_y, constant = jnp.unstack(row)
+            return by_x * x + by_y * y + constant
 
         return jax.vmap(along)(slopes[:, 0]), jax.vmap(along)(slopes[:, 1])
 
@@ -192,8 +193,9 @@ class AbstractAffineTransformation(AbstractTransformation):
         self, lam: Float[Array, " d"], x: Points, y: Points
     ) -> tuple[Points, Points]:
         """Map pattern coordinates to image coordinates, F (x', y') + t."""
-        f, t = self.linear(lam), self.shift(lam)
-        return f[0, 0] * x + f[0, 1] * y + t[0], f[1, 0] * x + f[1, 1] * y + t[1]
+        a, b, c, d = jnp.unstack(self.linear(lam).reshape(4))
+        tx, ty = jnp.unstack(self.shift(lam))
+        return a * x + b * y + tx, c * x + d * y + ty
 
     def tangent_products(
         self,
@@ -210,14 +212,7 @@ class AbstractAffineTransformation(AbstractTransformation):
         d is: their inner products, the second moments of ∇p, are all that the pixels are for.
         """
         e = jnp.stack([x, y, jnp.ones_like(x)])
-        monomials = jnp.stack([e[i] * e[j] for i, j in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]])
-        monomials = jnp.concatenate([monomials, e[2:]])
-        place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
-        # One product at a time: XLA's CPU backend is slow at stacking images it has to compute.
-        xx = (monomials @ (along_x * along_x))[place]
-        xy = (monomials @ (along_x * along_y))[place]
-        yy = (monomials @ (along_y * along_y))[place]
-        metric = jnp.block([[xx, xy], [xy, yy]])
+        metric = moments(x, y, along_x * along_x, along_x * along_y, along_y * along_y)
         along_w = jnp.concatenate([e @ (along_x * w), e @ (along_y * w)])
         return self.products_from_moments(lam, metric, along_w)
 
@@ -257,8 +252,29 @@ def _inverse(m: Float[Array, "2 2"]) -> Float[Array, "2 2"]:
 
 def _inverse_entries(m: Float[Array, "2 2"]) -> Entries:
     """Entries of the inverse, one by one, with one division: XLA makes kernels of few others."""
-    share = 1 / (m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0])
-    return (m[1, 1] * share, -m[0, 1] * share), (-m[1, 0] * share, m[0, 0] * share)
+    a, b, c, d = jnp.unstack(m.reshape(4))
+    share = 1 / (a * d - b * c)
+    return (d * share, -b * share), (-c * share, a * share)
+
+
+# int32, which means the same whether or not JAX has 64-bit types at the time.
+_SECOND = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]], np.int32)
+"""Where the product of two of (x, y, 1) stands among xx, xy, x, yy, y, 1."""
+
+_MOMENTS = np.block([[_SECOND, _SECOND + 6], [_SECOND + 6, _SECOND + 12]])
+
+
+def moments(
+    x: Float[Array, " n"],
+    y: Float[Array, " n"],
+    xx: Float[Array, " n"],
+    xy: Float[Array, " n"],
+    yy: Float[Array, " n"],
+) -> Float[Array, "6 6"]:
+    """Sums of (xx, xy; xy, yy) at all pixels times all products of two of (x, y, 1)."""
+    monomials = jnp.stack([x * x, x * y, x, y * y, y, jnp.ones_like(x)])
+    # One product at a time: XLA's CPU backend is slow at stacking images it has to compute.
+    return jnp.concatenate([monomials @ image for image in (xx, xy, yy)])[_MOMENTS]
 
 
 def rotation(theta: Float[Array, ""]) -> Float[Array, "2 2"]:
