@@ -147,12 +147,12 @@ def least_effort_throughout() -> Iterator[None]:
 
 def little_effort(patch: pytest.MonkeyPatch) -> None:
     """Make all efforts, chunks and references as small as they may be."""
-    from patternfold.learning import start
+    from patternfold.learning import references
     from patternfold.learning.effort import EFFORTS, LEARNING
 
     for name in EFFORTS:
         patch.setitem(EFFORTS, name, LEARNING)
-    patch.setattr(start, "REFERENCE_ATOMS", 2)
+    patch.setattr(references, "REFERENCE_ATOMS", 2)
     few_at_a_time(patch)
 
 
