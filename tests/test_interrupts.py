@@ -247,3 +247,20 @@ def test_lost_ctrl_c_in_a_command_is_told(monkeypatch, capsys):
     monkeypatch.setattr("patternfold.cli.commands.info.run", run)
     assert main(["info"]) == 1
     assert "Interrupted" in capsys.readouterr().err
+
+
+def test_ctrl_c_while_jax_is_imported_waits_for_it():
+    # Its compiled parts crash where Python raises an exception while they start.
+    program = """
+import os, signal, sys
+from patternfold.cli import main
+class Interrupt:
+    def find_spec(name, path=None, target=None):
+        if name == "jax._src.lib":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt)
+print(main(["info", "no.ptm"]), hasattr(sys.modules.get("jax"), "jit"))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.stdout == "1 True\n"
+    assert "Interrupted" in ended.stderr

@@ -20,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(json=options.json, quiet=options.quiet)
     try:
         with listening() as interrupts:
+            with interrupts.held():
+                import_module("jax")  # Python's exception crashes the start of its compiled parts
             command = import_module(f"patternfold.cli.commands.{options.command}")
             code = command.run(options, console)
             if code == 0 and interrupts.asked:

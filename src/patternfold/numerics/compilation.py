@@ -73,7 +73,11 @@ class Compiled:
         return jax.jit(self._function, compiler_options=how, **self._options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the compiled function."""
+        """Call the compiled function; a user's search for NaN goes on outside of it."""
+        if jax.config.jax_debug_nans or jax.config.jax_debug_infs:
+            # Here NaN stands for what there is not, as a second pose, and infinity for its cost.
+            with jax.debug_nans(False), jax.debug_infs(False):
+                return self._jitted(*args, **kwargs)
         return self._jitted(*args, **kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
