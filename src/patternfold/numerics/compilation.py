@@ -74,7 +74,8 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function; a user's search for NaN goes on outside of it."""
-        if jax.config.jax_debug_nans or jax.config.jax_debug_infs:
+        asked: Any = jax.config  # whose options its annotations do not know
+        if asked.jax_debug_nans or asked.jax_debug_infs:
             # Here NaN stands for what there is not, as a second pose, and infinity for its cost.
             with jax.debug_nans(False), jax.debug_infs(False):
                 return self._jitted(*args, **kwargs)
