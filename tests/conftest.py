@@ -146,13 +146,15 @@ def least_effort_throughout() -> Iterator[None]:
 
 
 def little_effort(patch: pytest.MonkeyPatch) -> None:
-    """Make all efforts, chunks and references as small as they may be."""
+    """Make all efforts, chunks and references as small as they may be, and variants few."""
+    from patternfold.estimators import view_variants
     from patternfold.learning import references
     from patternfold.learning.effort import EFFORTS, LEARNING
 
     for name in EFFORTS:
         patch.setitem(EFFORTS, name, LEARNING)
     patch.setattr(references, "REFERENCE_ATOMS", 2)
+    patch.setattr(view_variants, "MOST_CHOSEN", 1)
     few_at_a_time(patch)
 
 

@@ -62,7 +62,8 @@ def variants(
     level = offset[:, None].astype(pixels.rows.dtype)
     hidden = None if pixels.counted is None else ~pixels.counted
     bare = pixels.rows - level if hidden is None else np.where(hidden, 0, pixels.rows - level)
-    norms = np.linalg.norm(bare, axis=1)
+    peaks = np.maximum(np.abs(bare).max(axis=1, keepdims=True), np.finfo(bare.dtype).tiny)
+    norms = np.linalg.norm(bare / peaks, axis=1)  # squares of very bright pixels have no number
     for k in range(count):
         check_interrupts()
         over = np.full(len(place), mirror and k % 2 == 0)
@@ -70,6 +71,6 @@ def variants(
         rows, counted = deformed(bare, *how), None
         if hidden is not None:
             counted = deformed(hidden.astype(bare.dtype), *how) < 0.5
-        after = np.linalg.norm(rows, axis=1)
+        after = np.linalg.norm(rows / peaks, axis=1)
         share = (norms / np.where(after > 0, after, 1))[:, None]
         yield Pixels(share * rows + level, counted)
