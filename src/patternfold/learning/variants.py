@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.chunk import Chunk
+from patternfold.learning.observations import Observations
 from patternfold.learning.project.align import bilinear, pixel_places
 from patternfold.model.grid import Grid
 from patternfold.model.prior import as_prior
