@@ -103,6 +103,8 @@ def test_wrong_folders(folders, tmp_path, capsys):
     assert "--method jpats" in message
     message = fails(capsys, "classify", "train", folders, *output, "--method", "jpats", "--mirror")
     assert "--method aligned-views" in message
+    message = fails(capsys, "classify", "train", tmp_path / "none", *output, "--variants", "5000")
+    assert "n_variants=5000 must be" in message
     assert not (tmp_path / "x.ptm").exists()
 
 

@@ -9,6 +9,7 @@ import patternfold as pf
 from patternfold import datasets
 from patternfold.learning import coarse, levels
 from patternfold.learning.coarse import coarse_grid, coarsened
+from patternfold.learning.joint import JointProblem
 from patternfold.learning.observations import Observations, chunk_size
 from patternfold.learning.select import solvers
 
@@ -79,6 +80,14 @@ def test_joint_atoms_are_searched_on_cells(small_is_large, rng, monkeypatch, n_j
         return search(nodes, *others)
 
     monkeypatch.setattr(solvers, "search_atom", seen)
+    terms, chosen = [], JointProblem.for_selection
+
+    def for_selection(self, *others):
+        coarse = chosen(self, *others)
+        terms.append(coarse.terms)
+        return coarse
+
+    monkeypatch.setattr(JointProblem, "for_selection", for_selection)
     patterns = (TRUTH, TRUTH.replace(TRUTH.coef * [1, -1], TRUTH.gamma))
     how = {"shape": (32, 32), "noise": 0.01}
     images = [datasets.random_images(p, 6, rng, "translation", **how)[0] for p in patterns]
@@ -88,6 +97,8 @@ def test_joint_atoms_are_searched_on_cells(small_is_large, rng, monkeypatch, n_j
     assert (model.predict(X) == y).all()
     assert [p.n_atoms for p in model.patterns_] == [2, 2]
     assert set(sides) == {2 * round(1.35 / (2 / 16)) + 1}  # nodes as far apart as cells
+    assert all((some is not None) == (loss == "huber") for some in terms)
+    assert terms
 
 
 def test_chunks_of_large_images_are_bounded():

@@ -34,6 +34,7 @@ from patternfold.learning.mixture.parts import (
     responsibilities,
 )
 from patternfold.learning.observations import Observations
+from patternfold.learning.state import ASKED_TO_STOP
 from patternfold.learning.stream import stack as stacks
 from patternfold.persistence.mixture import _is_tree
 from patternfold.show.pages import explorer, report
@@ -348,7 +349,7 @@ def test_a_kind_cut_at_other_places_is_one():
     graph = shared_images(first, ones, ones[:, 0], 4)
     kept = kept_images(first, ones, ones[:, 0], 4)
     assert len(set(merge(graph, np.zeros((4, 4)), None, kept).groups)) == 4
-    others = shared_by_others(first, ones, again, ones, ones[:, 0])
+    others = shared_by_others(first, ones, again, ones, ones[:, 0], 4, 4)
     # Each half has 10 images in common with both parts of 20, which have as many of the other half.
     assert others[0].tolist() == [0, 10, 0, 0]
     groups = merge((graph + others) / 2, np.zeros((4, 4)), None, kept).groups
@@ -374,6 +375,19 @@ def test_parts_are_ordered_by_what_they_leave(monkeypatch):
     assert told[0] == "parts, pass 1 (1 of 3)"
     assert len(learned_parts(assigner, PartSettings(seed=5), 1, tell)) == 1
     assert told[-1] == "parts, pass 1"
+
+
+@pytest.mark.parametrize("stop_in", [0, 1, 2])
+def test_learning_that_was_broken_off_does_not_count_beside_others(monkeypatch, stop_in):
+    def learn(assigner, settings, report):
+        reason = ASKED_TO_STOP if settings.seed == stop_in else "done"
+        return Parts(np.empty(settings.seed + 1), None, [0.1 * settings.seed], reason)
+
+    monkeypatch.setattr(parts_module, "learn_parts", learn)
+    assigner = Assigner(Observations.put(np.zeros((1, 4), "f"), Grid(2, 2)), Translation())
+    learned = learned_parts(assigner, PartSettings(seed=0), 3)
+    assert [len(parts.pictures) for parts in learned] == [[1], [1], [1, 2]][stop_in]
+    assert learned[0].reason == ASKED_TO_STOP
 
 
 def test_faint_and_rare_kinds_are_kinds():

@@ -6,7 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from helpers import small_jpats, small_model
+from helpers import small_jpats, small_model, small_views_classifier
 
 from patternfold._archives.archive import SMALL
 from patternfold.losses import Huber
@@ -26,7 +26,8 @@ def robust_model():
 def files(tmp_path_factory):
     """Members of a model with a loss and a prior, and of a classifier."""
     found = {}
-    for name, model in (("robust", robust_model()), ("jpats", small_jpats()[0])):
+    models = (robust_model(), small_jpats()[0], small_views_classifier()[0])
+    for name, model in zip(("robust", "jpats", "views"), models, strict=True):
         path = tmp_path_factory.mktemp("models") / name
         save(model, path)
         load(path)
@@ -89,6 +90,8 @@ def _box(key, values):
         ("robust", lambda d: d["prior"].append(d["prior"][0]), "2 priors for 1 patterns"),
         ("jpats", lambda d: d.update(outlier_threshold=-1.0), "'outlier_threshold' must be from 0"),
         ("jpats", lambda d: d.update(temperature=0.0), "'temperature' must be positive"),
+        ("views", lambda d: d["options"].update(n_variants=-1), "n_variants=-1 must be"),
+        ("views", lambda d: d["options"].update(mirror="yes"), "mirror"),
     ],
 )
 def test_values_of_the_description(name, change, match, files, tmp_path):

@@ -7,6 +7,7 @@ from sklearn.svm import SVC
 
 import patternfold as pf
 from patternfold import datasets
+from patternfold.estimators import kernel_machine, view_variants
 from patternfold.estimators.images import Pixels
 from patternfold.estimators.kernel_machine import fit_kernel_machine
 from patternfold.estimators.view_variants import MOST_CHOSEN, ROWS_CHOSEN, count_of, variants
@@ -86,15 +87,38 @@ def test_variants_keep_norm_and_light(posed):
         assert np.abs(bare - 3 * rows).max() > 0.1
 
 
+def test_what_would_leave_the_window_stays_as_it_is():
+    rows = np.zeros((1, 20 * 16))
+    rows[0, [0, 300]] = 3, 0.1  # nearly all that there is lies in a corner
+    counted = np.ones(rows.shape, bool)
+    counted[:, 40:60] = False
+    light = np.array([0.5])
+    lit = Pixels(np.where(counted, rows + light, 0), counted)
+    same = 0
+    for variant in variants(lit, SHAPE, FAMILY.identity[None], light, FAMILY, 24, True, 0):
+        bare = np.where(variant.counted, variant.rows - light, 0)
+        assert np.abs(bare).max() < 6  # nothing faint is made as bright as what was lost
+        assert (variant.rows[~variant.counted] == 0).all()
+        same += np.array_equal(variant.rows, lit.rows)
+    assert 3 <= same < 24
+
+
 def test_number_of_variants():
-    assert count_of("auto", 10) == MOST_CHOSEN
-    assert count_of("auto", ROWS_CHOSEN // 5) == 4
-    assert count_of("auto", 2 * ROWS_CHOSEN) == 0
-    assert count_of(3, 10**6) == 3
+    def chosen(n_images, mirror=False):
+        return count_of("auto", n_images, mirror, chosen=True)
+
+    assert chosen(10) == MOST_CHOSEN
+    assert chosen(ROWS_CHOSEN // 5) == 4
+    assert chosen(2 * ROWS_CHOSEN) == 0
+    assert chosen(2 * ROWS_CHOSEN, mirror=True) == 1
+    assert count_of("auto", 10, False, chosen=False) == 0
+    assert count_of(3, 10**6, False, chosen=True) == 3
 
 
+@pytest.mark.parametrize("most", [10, 10_000])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_machine_is_that_of_scikit_learn(rng, n_classes):
+def test_machine_is_that_of_scikit_learn(rng, monkeypatch, n_classes, most):
+    monkeypatch.setattr(kernel_machine, "MOST_AT_ONCE", most)
     targets = np.array(["a", "b", "c"])[rng.integers(0, n_classes, 90)]
     features = rng.normal(size=(90, 12)) + (targets[:, None] == "a")
     theirs = SVC(C=10).fit(features, targets)
@@ -140,6 +164,42 @@ def test_variants_help_with_few_examples(hands):
         ).fit(X, y)
         scores[count] = model.score(X_test, y_test)
     assert scores[12] > scores[0] + 0.05  # of 128 images, 0.99 against 0.88
+
+
+def test_what_the_classifier_is_fitted_to(hands, monkeypatch):
+    X, y = hands[:2]
+    fitted = []
+
+    class Listed(SVC):
+        def fit(self, features, targets):
+            fitted.append(features)
+            return super().fit(features, targets)
+
+    def rows(n_variants, **options):
+        model = pf.AlignedViewsClassifier(
+            classifier=Listed(),
+            manifold_learner=pf.PATS(1, transformation="rotation-translation", random_state=0),
+            n_variants=n_variants,
+            **options,
+        )
+        model.fit(X, y)
+        return fitted[-1]
+
+    monkeypatch.setattr(view_variants, "MOST_CHOSEN", 2)
+    assert len(rows("auto")) == len(X)  # folds of a classifier of one's own are kept apart
+    plain, over = rows(2), rows(2, mirror=True)
+    assert len(plain) == len(over) == 3 * len(X)
+    np.testing.assert_array_equal(plain, rows(2))  # the learner's seed is that of the variants
+    first, second = np.split(np.abs(plain - over).max(axis=1)[len(X) :], 2)
+    assert first.min() > 0.01  # turned over
+    assert second.max() == 0
+
+
+@pytest.mark.usefixtures("as_users_run")
+def test_mirror_images_are_variants(hands):
+    for options in ({"mirror": True, "n_variants": 0}, {"mirror": "yes"}):
+        with pytest.raises(ValueError, match="mirror="):
+            pf.AlignedViewsClassifier(**options).fit(*hands[:2])
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, True, "many", 10**6])

@@ -1,6 +1,7 @@
 """The command line: ``patternfold learn``, ``align``, ``classify``, ``explore`` and others.
 
-Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+Nothing heavy is imported before the command line is read, so that ``--help`` and wrong usage are
+answered at once. Then comes JAX, half a second in which Ctrl-C waits, and what the command needs.
 """
 
 from __future__ import annotations

@@ -138,10 +138,10 @@ class KernelMachine:
 
 def as_kernel_machine(classifier: Any) -> KernelMachine | None:
     """Return what a fitted classifier decides by if it is a plain SVC with Gaussian kernel."""
-    from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
-
     if isinstance(classifier, KernelMachine):
         return classifier
+    from sklearn.svm import SVC  # late: those who learn patterns need not wait for it
+
     plain = type(classifier) is SVC and classifier.kernel == "rbf" and not classifier.break_ties
     if not plain or not isinstance(classifier.support_vectors_, np.ndarray):
         return None

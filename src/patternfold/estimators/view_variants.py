@@ -25,20 +25,33 @@ MOST_VARIANTS = 1000
 """Most that may be asked for."""
 
 
-def check_variants(n_variants: Any) -> None:
-    """Refuse what is no number of variants."""
+LEAST_LEFT = 0.5
+"""Least share of an image's norm that a variant has before it is made as bright: one that left the
+window shows nothing, or a sliver."""
+
+
+def check_variants(n_variants: Any, mirror: Any) -> None:
+    """Refuse what is no number of variants, and mirror images without any."""
     number = isinstance(n_variants, (int, np.integer)) and not isinstance(n_variants, bool)
     if not is_auto(n_variants) and not (number and 0 <= n_variants <= MOST_VARIANTS):
         raise ValueError(
             f"n_variants={n_variants!r} must be an integer from 0 to {MOST_VARIANTS}, or {AUTO!r}."
         )
+    if not isinstance(mirror, (bool, np.bool_)):
+        raise ValueError(f"mirror={mirror!r} must be True or False.")
+    if mirror and n_variants == 0:
+        raise ValueError(
+            "mirror=True has no effect with n_variants=0, as mirror images are variants: leave it "
+            "out, or ask for at least one."
+        )
 
 
-def count_of(n_variants: Any, n_images: int) -> int:
-    """Variants of each image."""
+def count_of(n_variants: Any, n_images: int, mirror: bool, chosen: bool) -> int:
+    """Variants of each image; by choice none where they would not serve, but mirror images."""
     if not is_auto(n_variants):
         return int(n_variants)
-    return min(MOST_CHOSEN, max(0, ROWS_CHOSEN // n_images - 1))
+    affordable = min(MOST_CHOSEN, ROWS_CHOSEN // n_images - 1) if chosen else 0
+    return max(int(mirror), affordable)
 
 
 def variants(
@@ -55,7 +68,8 @@ def variants(
 
     Every other one is turned over where ``mirror`` says that this makes no difference. Beside the
     offset they have the norm of the image: distances to the patterns stay what they are of images.
-    What becomes of an image depends on the image, not on its place among the others.
+    What would leave the window stays as it is. What becomes of an image depends on the image, not
+    on its place among the others.
     """
     rng, grid = np.random.default_rng(seed), Grid(*shape)
     place = distinct_rows(pixels, np.ones(len(pixels.rows)))[2]
@@ -72,5 +86,10 @@ def variants(
         if hidden is not None:
             counted = deformed(hidden.astype(bare.dtype), *how) < 0.5
         after = np.linalg.norm(rows / peaks, axis=1)
-        share = (norms / np.where(after > 0, after, 1))[:, None]
-        yield Pixels(share * rows + level, counted)
+        kept = (after >= LEAST_LEFT * norms) & (after > 0)
+        share = (norms / np.where(kept, after, 1))[:, None]
+        rows = np.where(kept[:, None], share * rows, bare) + level
+        if counted is not None:
+            counted = np.where(kept[:, None], counted, pixels.counted)
+            rows = np.where(counted, rows, 0)
+        yield Pixels(rows.astype(bare.dtype, copy=False), counted)

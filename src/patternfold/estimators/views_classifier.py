@@ -24,6 +24,7 @@ from patternfold.estimators.streams import in_blocks
 from patternfold.estimators.view_variants import check_variants, count_of, variants
 from patternfold.files.stacks import Stack
 from patternfold.learning.effort import Effort
+from patternfold.learning.state import STOPPED
 from patternfold.model.losses import AbstractLoss
 from patternfold.model.mothers import AbstractMother
 from patternfold.model.prior import Prior
@@ -52,14 +53,15 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     n_variants : int or "auto", default="auto"
         Copies of each training image, what they show deformed a little at random, that the
         classifier learns from beside the images: a number, 0 for none, or up to 24, as long as
-        there are no more than 5,000 images in all.
+        there are no more than 5,000 images in all. "auto" is 0 with a ``classifier`` of your own:
+        one that divides images among folds would find copies of an image in several.
     mirror : bool, default=False
-        Whether things and their mirror images are of one class. Half of the variants are turned
-        over then.
+        Whether things and their mirror images are of one class. Every other variant is turned over
+        then, the first one too; with "auto" there is at least one.
     transformation, mother, bounds, gain, offset, loss, prior
         As in `PATS`.
     classifier : classifier, optional
-        What classifies the views; by default a support vector machine, that of ``SVC(C=10)``.
+        What classifies the views; by default a support vector machine, as ``SVC(C=10)`` fits it.
     manifold_learner : PATS or JPATS, optional
         What learns the manifolds, in place of the options above but ``n_patterns``.
     features : {"gradients", "pixels"}, default="gradients"
@@ -67,14 +69,16 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     distances, parameters, image_shape
         As in `AlignedViews`.
     random_state : int, RandomState or None, default=None
-        Seed of the manifold learner and of the variants.
+        Seed of the manifold learner and of the variants, which with None is that of
+        ``manifold_learner``, where that is given.
 
     Attributes
     ----------
     views_ : AlignedViews
         The fitted transformer.
     classifier_ : classifier
-        The fitted classifier.
+        The fitted classifier; without one of your own, what the support vector machine decides by:
+        ``support_vectors_``, ``dual_coef_`` and the like, and `predict`, but no ``SVC``.
     classes_ : array
         Class labels.
     stop_reason_ : str
@@ -155,7 +159,7 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
         """
         keeping = checkpointing(self, checkpoint, X, y=y, sample_mask=sample_mask)
         with fitting(self), keeping:
-            check_variants(self.n_variants)
+            check_variants(self.n_variants, self.mirror)
             self.temperature_ = None
             pixels: Any = stack_pixels(self, X, sample_mask)
             most = DECIDING
@@ -175,19 +179,30 @@ class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
     def _examples(
         self, rows: Any, counted: Any, labels: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Views of images and of their variants, and the class of each."""
+        """Views of images and of their variants, and the class of each.
+
+        Whoever has stopped learning waits for no variants.
+        """
         views, n_images = self.views_, len(labels)
-        count = count_of(self.n_variants, n_images)
-        if not count:
+        if self.stop_reason_ in STOPPED or not (count := self._n_variants(n_images)):
             return views.transform(rows, EFFORT, counted), labels
         images = rows.images(0, n_images) if isinstance(rows, Stack) else rows
         pixels = pixels_of(views, images, counted, reset=False)
         seen, own = views._seen(pixels, EFFORT), (np.arange(n_images), labels)
         where = (self.image_shape_, seen.lam[own], seen.offset[own], views.transformation_)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        moved = variants(pixels, *where, count, self.mirror, seed)
+        moved = variants(pixels, *where, count, self.mirror, self._seed_of_variants())
         parts = [seen.features, *(views._seen(variant, EFFORT).features for variant in moved)]
         return np.concatenate(parts), np.tile(labels, len(parts))
+
+    def _n_variants(self, n_images: int) -> int:
+        own = self.classifier is not None
+        return count_of(self.n_variants, n_images, self.mirror, chosen=not own)
+
+    def _seed_of_variants(self) -> int:
+        given = self.random_state
+        if given is None and self.manifold_learner is not None:
+            given = self.manifold_learner.random_state
+        return int(check_random_state(given).randint(2**31 - 1))
 
     def _fitted_classifier(self, features: np.ndarray, targets: np.ndarray) -> Any:
         if self.classifier is None:

@@ -70,10 +70,10 @@ def counted_pixels(chunk: Chunk) -> Float[Array, " B"]:
 
 
 def counted(chunk: Chunk) -> Float[Array, " B"]:
-    """Number of pixels of each image that count."""
+    """Number of pixels of each image that count, at least 1: it divides."""
     if chunk.roots is None:
         return jnp.full(len(chunk.images), chunk.images.shape[1], chunk.images.dtype)
-    return (chunk.roots**2).sum(axis=1)
+    return jnp.maximum((chunk.roots**2).sum(axis=1), 1)
 
 
 @compiled

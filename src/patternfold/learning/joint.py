@@ -103,13 +103,19 @@ class JointProblem:
         """The images on which atoms are selected: large ones on averages over cells.
 
         The search goes over a grid as fine as the pixels, which takes long with few images, too.
+        Loss and prior are measured on the averages, but at patterns without atoms there is nothing
+        to measure them at: they are those of the references on all pixels then.
         """
         cells = settings.begun(self.all)
         if cells is self.all:
             return self
         coarse = replace(self, all=cells, terms=None)
         own = [state.lam[coarse.own(m), m] for m in range(coarse.n_patterns)]
-        return coarse.with_terms(state.patterns, own)
+        coarse = coarse.with_terms(state.patterns, own)
+        if coarse.terms is not None or self.terms is None:
+            return coarse
+        share = cells.grid.n_pixels / self.all.grid.n_pixels
+        return replace(coarse, terms=tuple(t and t.on(share) for t in self.terms))
 
     def signed(
         self, m: int, own_weights: np.ndarray, impostors: np.ndarray, weights: np.ndarray

@@ -245,11 +245,11 @@ class Observations:
 
     @cached_property
     def counted(self) -> np.ndarray:
-        """Number of pixels that count, of each image."""
+        """Number of pixels that count, of each image; at least 1."""
         if self.chunks[0].roots is None:
             return np.full(len(self), float(self.chunks[0].images.shape[1]))
         with precision(self.dtype):
-            return np.maximum(self.map(counted_pixels).astype(np.float64), 1)
+            return self.map(counted_pixels).astype(np.float64)
 
     @property
     def energy(self) -> float:

@@ -112,11 +112,16 @@ class Problem:
         """The image nearest to the mean image."""
         return int(np.argmin(distances_to_mean(self.observations)))
 
-    @cached_property
+    @property
     def on_cells(self) -> Problem:
         """The same on averages over cells, where images are large, with no terms known yet."""
+        return self._coarse or self
+
+    @cached_property
+    def _coarse(self) -> Problem | None:
+        # A problem that kept itself would stay on the device until Python looks for cycles.
         cells = coarsened(self.observations)
-        return self if cells is None else replace(self, observations=cells, terms=None)
+        return None if cells is None else replace(self, observations=cells, terms=None)
 
     @cached_property
     def phases(self) -> tuple[np.ndarray, ...]:

@@ -13,6 +13,7 @@ from patternfold.estimators import JPATS, AlignedViews, AlignedViewsClassifier
 from patternfold.estimators.aligned_views import FEATURES
 from patternfold.estimators.kernel_machine import KernelMachine, as_kernel_machine
 from patternfold.estimators.options import lighting_of
+from patternfold.estimators.view_variants import check_variants
 from patternfold.learning.fitted import owners_of
 from patternfold.persistence.components import (
     build_pattern,
@@ -132,6 +133,7 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     options["features"] = take({"features": "pixels"} | description, "features", str)
     lookup("features", options["features"], FEATURES)
     model = AlignedViewsClassifier(**(components | options))
+    check_variants(model.n_variants, model.mirror)
     if not _is_default(model):
         raise ValueError("it has a classifier or a learner that no file holds")
     views = AlignedViews(

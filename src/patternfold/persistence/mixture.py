@@ -99,7 +99,7 @@ def unpack_mixture(payload: Payload) -> PatternMixture:
         part_labels_=groups,
         patterns_=[parts[k] for k in main],
         **_of_groups(arrays, len(parts), n_groups),
-        eigenvalues_=take_array(arrays, "eigenvalues", 1),
+        eigenvalues_=_eigenvalues(arrays),
         error_path_=path,
         n_iter_=max(1, len(path)),
         stop_reason_=take(description, "stop_reason", str),
@@ -142,6 +142,14 @@ def _of_groups(
         raise ValueError("its proportions or its tree of parts do not fit its parts")
     limits = np.where(limits < 0, math.inf, limits)
     return {"limits_": limits, "proportions_": proportions, "merge_tree_": tree}
+
+
+def _eigenvalues(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return those of the graph of parts, of which there is at least one."""
+    values = take_array(arrays, "eigenvalues", 1)
+    if not len(values):
+        raise ValueError("the array 'eigenvalues' is empty")
+    return values
 
 
 def _pictures(arrays: Mapping[str, np.ndarray], n_parts: int, grid: Grid) -> np.ndarray:

@@ -17,6 +17,7 @@ from patternfold.cli.models import place_names, prepare_images, table
 from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
 from patternfold.cli.values import atoms_text
+from patternfold.estimators.view_variants import check_variants
 from patternfold.numerics.interrupts import check_interrupts
 
 
@@ -27,6 +28,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise Failure("--outliers needs --method jpats, which knows distances to manifolds.")
     if options.method == "jpats" and (options.mirror or options.variants != "auto"):
         raise Failure("--variants and --mirror need --method aligned-views; jpats learns patterns.")
+    check_variants(options.variants, options.mirror)
     use_cache()
     check_bounds(options)
     found = prepare_images(options, console)

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from patternfold.learning.effort import Effort
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.mixture.prototypes import PrototypeDistance, make_prototypes
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.learning.project.bank import (
     Bank,
     as_arrays,

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.mixture.prototypes import PrototypeDistance, make_prototypes
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.learning.project.refine import block_rows
 from patternfold.model.grid import Grid
 from patternfold.model.manifold import warped_pixels

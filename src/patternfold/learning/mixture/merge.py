@@ -65,14 +65,16 @@ def shared_by_others(
     other_part: np.ndarray,
     other_share: np.ndarray,
     weights: np.ndarray,
+    n_parts: int,
+    n_others: int,
 ) -> np.ndarray:
     """How many images every two parts share by way of other parts of the same images, (P, P).
 
     Σ_b n_ab n_cb / n_b, without its diagonal: of the n_ab images that part a has in common with an
     other part b, as many belong to part c as of all the images of b.
     """
-    here = _as_matrix(part, share, int(part.max()) + 1)
-    there = _as_matrix(other_part, other_share, int(other_part.max()) + 1)
+    here = _as_matrix(part, share, n_parts)
+    there = _as_matrix(other_part, other_share, n_others)
     weighted = there.multiply(weights[:, None]).tocsr()
     common = (here.T @ weighted).toarray()
     size = np.asarray(weighted.sum(axis=0)).ravel()

@@ -58,14 +58,21 @@ def learned_parts(
     n_init: int = 1,
     report: Report = None,
 ) -> list[Parts]:
-    """Learn parts so many times; those that leave least of the images come first."""
+    """Learn parts so many times; those that leave least of the images come first.
+
+    What was broken off counts only where there is nothing else.
+    """
     learned: list[Parts] = []
+    reason = ""
     for k in range(n_init):
         tell = report if n_init == 1 else _numbered(report, f"{k + 1} of {n_init}")
-        learned.append(learn_parts(assigner, replace(settings, seed=settings.seed + k), tell))
-        if learned[-1].reason == ASKED_TO_STOP:
+        parts = learn_parts(assigner, replace(settings, seed=settings.seed + k), tell)
+        reason = parts.reason
+        if reason == ASKED_TO_STOP and learned:
             break
-    reason = learned[-1].reason
+        learned.append(parts)
+        if reason == ASKED_TO_STOP:
+            break
     learned.sort(key=lambda parts: parts.path[-1])
     return [learned[0]._replace(reason=reason), *learned[1:]]
 

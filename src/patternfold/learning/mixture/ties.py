@@ -47,8 +47,8 @@ def ties_of(assigner: Assigner, compared: Sequence[Compared], noise: float | Non
     share, *others = (responsibilities(misfit, temperature) for misfit in misfits)
     graph = shared_images(part, share, weights, n_parts)
     for other, other_share in zip(compared[1:], others, strict=True):
-        own = other.nearest.part, other_share
-        graph = graph + shared_by_others(part, share, *own, weights)
+        theirs, n_others = (other.nearest.part, other_share), len(other.pictures)
+        graph = graph + shared_by_others(part, share, *theirs, weights, n_parts, n_others)
     kept = kept_images(part, share, weights, n_parts)
     near = near_parts(assigner, first.pictures, noise, part[:, 0], first.misfit[:, 0])
     return Ties(graph / len(compared), near, kept, temperature)

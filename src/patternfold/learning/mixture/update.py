@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.mixture.assign import Nearest
 from patternfold.learning.motions import members, motions_of
-from patternfold.learning.observations import Chunk, Observations
+from patternfold.learning.observations import Observations
 from patternfold.learning.project.align import sample
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import (

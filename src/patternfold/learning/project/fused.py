@@ -27,6 +27,7 @@ from patternfold.model.atoms import Atoms
 from patternfold.model.losses import AbstractLoss
 from patternfold.model.mothers import AbstractRadialMother
 from patternfold.model.transformations import AbstractAffineTransformation
+from patternfold.model.transformations.base import MOMENTS
 from patternfold.numerics.least_squares import Model
 
 SWITCH = "PATTERNFOLD_FUSED"
@@ -42,9 +43,6 @@ ATOMS = 4
 
 N_SUMS = 25
 """Of a row: the cost, ∇p·w times (x, y, 1), and p_x², p_x p_y, p_y² times products of (x, y, 1)."""
-
-PLACE = ((0, 1, 2), (1, 3, 4), (2, 4, 5))
-"""Where the product of two of (x, y, 1) stands among xx, xy, x, yy, y, 1."""
 
 
 class Inputs(NamedTuple):
@@ -116,11 +114,8 @@ def first_order(
         None if terms is None or loss is None else jnp.asarray(terms.scale).reshape(-1),
     )
     sums = _call(mother, loss, inputs)
-    xx, xy, yy = (sums[:, k : k + 6][:, jnp.asarray(PLACE)] for k in (7, 13, 19))
-    metric = jnp.concatenate(
-        [jnp.concatenate([xx, xy], axis=2), jnp.concatenate([xy, yy], axis=2)], axis=1
-    )
-    metric, slope = jax.vmap(family.products_from_moments)(lam, metric, sums[:, 1:7])
+    along_w, metric = sums[:, 1:7], sums[:, 7:][:, MOMENTS]
+    metric, slope = jax.vmap(family.products_from_moments)(lam, metric, along_w)
     model = Model(sums[:, 0], slope, metric)
     terms = distance.terms_of(which if several else None)
     return model if terms is None else terms.with_penalty(model, lam)

@@ -22,9 +22,10 @@ from patternfold.model.prior import Prior
 from patternfold.model.transformations import AbstractTransformation
 
 METHODS = ("levenberg-marquardt", "line-search")
+"""How λ is refined: by least squares, or along one parameter at a time as in the paper."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Task:
     """Patterns in the unit of the computation, known λ, and how to search.
 
@@ -45,7 +46,7 @@ class Task:
     with_bank: bool
     all_poses: bool
     used: list[list[Terms | None] | None] = field(default_factory=list)
-    """The terms of each search."""
+    """The terms of each search that was made; `covariances` are told at those of the first."""
 
     def observed(self, images: np.ndarray, some: Any) -> Observations:
         """Put some of the images on the devices."""

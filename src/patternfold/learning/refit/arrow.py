@@ -109,7 +109,7 @@ def _under_terms(
         return weights, (), None
     penalty = None if terms.penalty is None else terms.penalty(lam)
     costs = fit.cost if penalty is None else fit.cost + penalty[0]
-    costs, shares = terms.of_images(costs, _counted(chunk))
+    costs, shares = terms.of_images(costs, counted(chunk))
     shared = weights * shares
     if penalty is None:
         return shared, (weights * costs,), None
@@ -136,11 +136,6 @@ def without_tangents(assembled: Assembled, free: Float[Array, " B"]) -> Assemble
     return assembled._replace(cross=cross, own=own)
 
 
-def _counted(chunk: Chunk) -> Float[Array, " B"]:
-    """Number of pixels that count, at least 1: it divides."""
-    return jnp.maximum(counted(chunk), 1)
-
-
 @compiled
 def reweighted_chunk(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Chunk:
     """The chunk with pixels and images weighing as the loss says at the residuals."""
@@ -148,7 +143,7 @@ def reweighted_chunk(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance)
     weights, terms = chunk.weights, distance.terms
     assert terms is not None
     costs = fit.cost if terms.penalty is None else fit.cost + terms.penalty(lam)[0]
-    return Chunk(chunk.images, weights * terms.of_images(costs, _counted(chunk))[1], fit.roots)
+    return Chunk(chunk.images, weights * terms.of_images(costs, counted(chunk))[1], fit.roots)
 
 
 @partial(compiled, hot=True)
@@ -156,7 +151,7 @@ def cost_of(chunk: Chunk, lam: Float[Array, "B d"], distance: Distance) -> Float
     """Σ |w_i| ‖u_i − U_λi(p)‖²."""
     squares = distance.squares(chunk.images, chunk.roots, lam)
     if distance.terms is not None:
-        squares, _ = distance.terms.of_images(squares, _counted(chunk))
+        squares, _ = distance.terms.of_images(squares, counted(chunk))
     return (jnp.abs(chunk.weights) * squares).sum()
 
 

@@ -261,7 +261,8 @@ def _inverse_entries(m: Float[Array, "2 2"]) -> Entries:
 _SECOND = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]], np.int32)
 """Where the product of two of (x, y, 1) stands among xx, xy, x, yy, y, 1."""
 
-_MOMENTS = np.block([[_SECOND, _SECOND + 6], [_SECOND + 6, _SECOND + 12]])
+MOMENTS = np.block([[_SECOND, _SECOND + 6], [_SECOND + 6, _SECOND + 12]])
+"""Where an entry of the metric stands among the 18 sums of p_x², p_x p_y and p_y² times these."""
 
 
 def moments(
@@ -274,7 +275,7 @@ def moments(
     """Sums of (xx, xy; xy, yy) at all pixels times all products of two of (x, y, 1)."""
     monomials = jnp.stack([x * x, x * y, x, y * y, y, jnp.ones_like(x)])
     # One product at a time: XLA's CPU backend is slow at stacking images it has to compute.
-    return jnp.concatenate([monomials @ image for image in (xx, xy, yy)])[_MOMENTS]
+    return jnp.concatenate([monomials @ image for image in (xx, xy, yy)])[MOMENTS]
 
 
 def rotation(theta: Float[Array, ""]) -> Float[Array, "2 2"]:
