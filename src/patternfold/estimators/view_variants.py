@@ -89,7 +89,7 @@ def variants(
         kept = (after >= LEAST_LEFT * norms) & (after > 0)
         share = (norms / np.where(kept, after, 1))[:, None]
         rows = np.where(kept[:, None], share * rows, bare) + level
-        if counted is not None:
+        if counted is not None and pixels.counted is not None:
             counted = np.where(kept[:, None], counted, pixels.counted)
             rows = np.where(counted, rows, 0)
         yield Pixels(rows.astype(bare.dtype, copy=False), counted)

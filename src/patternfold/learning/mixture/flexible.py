@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.mixture.prototypes import PrototypeDistance, make_prototypes
 from patternfold.learning.observations import Observations

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from patternfold.learning.chunk import Chunk
 from patternfold.learning.lighting import Lighting
 from patternfold.learning.mixture.assign import Nearest
 from patternfold.learning.motions import members, motions_of
