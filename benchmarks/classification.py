@@ -37,8 +37,8 @@ BARS = {
 
 RAW, ORACLE = "1-nearest neighbour, raw", "SVM on never-transformed images"
 PATS_ALONE, JOINT = "PATS, nearest manifold", "JPATS, nearest manifold"
-VIEWS = "aligned views + SVM"
-METHODS = (RAW, PATS_ALONE, JOINT, VIEWS, ORACLE)
+VIEWS, BARE_VIEWS = "aligned views", "aligned views without variants"
+METHODS = (RAW, PATS_ALONE, JOINT, VIEWS, BARE_VIEWS, ORACLE)
 
 
 def flat(images: np.ndarray) -> np.ndarray:
@@ -81,6 +81,7 @@ def error_of(method: str, protocol: str, n_train: int, seed: int, n_atoms: int) 
         PATS_ALONE: JPATS(n_atoms, alpha=0, **how),
         JOINT: JPATS(n_atoms, **how),
         VIEWS: AlignedViewsClassifier(n_atoms, **how),
+        BARE_VIEWS: AlignedViewsClassifier(n_atoms, n_variants=0, **how),
     }
     return wrong(models[method].fit(X, y), X_test, y_test)
 

@@ -25,7 +25,7 @@ JPATS, PATS, SMP, SAS = "JPATS", "PATS", "SMP", "SAS"
 JPATS_PRINTED, PATS_GLOBAL = "JPATS, α as printed", "PATS, λ over Λ"
 SMP_REGISTERED = "SMP, our registration"
 LLA, SLLE, LDA, NETWORK = "LLA", "SLLE", "LDA", "neural network"
-OURS, VIEWS = "ours: JPATS", "ours: aligned views"
+OURS, VIEWS = "ours: JPATS", "ours: aligned views without variants"
 
 
 @dataclass(frozen=True)

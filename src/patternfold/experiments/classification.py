@@ -81,8 +81,12 @@ def ours(split: Split, n_atoms: int, options: Options) -> Values:
 
 
 def views(split: Split, n_atoms: int, options: Options) -> Values:
-    """Step: aligned views and their classifier; the patterns register the training images."""
-    model = AlignedViewsClassifier(n_atoms, random_state=0, **options).fit(split.X, split.y)
+    """Step: aligned views and their classifier; the patterns register the training images.
+
+    Like all others it learns from the images that there are, without variants of them.
+    """
+    model = AlignedViewsClassifier(n_atoms, n_variants=0, random_state=0, **options)
+    model.fit(split.X, split.y)
     errors = np.array([percent_wrong(model, split.X_test, split.y_test)])
     return pack(model.views_.patterns_) | {"errors": errors}
 
