@@ -1,8 +1,9 @@
 """Kinds found without labels: digits under affine maps, turned digits, generated kinds, cost.
 
 ``python benchmarks/mixture.py --data FOLDER`` with mnist_train_10k.npz in it. ``--only`` takes
-parts one by one: affine, turned, kinds, starved, cost and large are for a GPU, quick and
-small-kinds for two cores. ``--only affine --seeds 0-4 --results FILE``, then 5-9, make ten seeds.
+parts one by one: affine, turned, kinds, starved, cost and large are for a GPU, quick, small-kinds
+and small-cost for two cores. ``--only affine --seeds 0-4 --results FILE``, then 5-9, make ten
+seeds.
 """
 
 from __future__ import annotations
@@ -284,6 +285,7 @@ def main() -> int:
         "small-kinds": lambda: generated_kinds(120, options.seeds or range(1)),
         "starved": lambda: starvation(path, options.seeds or range(20)),
         "cost": lambda: cost(path, (10_000, 20_000, 40_000), (50, 100)),
+        "small-cost": lambda: cost(path, (1500, 3000, 6000), (30, 60)),
         "large": lambda: large(path, 100_000, 100),
     }
     for name in options.only:
