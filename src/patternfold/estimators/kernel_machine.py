@@ -116,12 +116,9 @@ class KernelMachine:
         sign = -1.0 if len(self.classes_) == 2 else 1.0
         with precision(dtype):
             rows = Observations.put(features, Grid(1, features.shape[1]))
-            stage = partial(
-                _decisions,
-                vectors=self.support_vectors_.astype(dtype),
-                weights=self._pair_weights().astype(dtype),
-                gamma=np.asarray(self.gamma, dtype),
-            )
+            known = {"weights": self._pair_weights().astype(dtype)}
+            known |= _kernel_of(self.support_vectors_.astype(dtype), self.gamma)
+            stage = partial(_decisions, **known)
             return sign * (rows.map(stage) + self.intercept_.astype(dtype))
 
     def _pair_weights(self) -> np.ndarray:
@@ -161,7 +158,7 @@ def fit_kernel_machine(features: np.ndarray, targets: np.ndarray, C: float) -> K
     variance = float(features.var(dtype=np.float64))
     gamma = 1 / (features.shape[1] * variance) if variance > 0 else 1.0
     with precision(features.dtype):
-        stage = partial(_kernel, vectors=features, gamma=np.asarray(gamma, features.dtype))
+        stage = partial(_kernel, **_kernel_of(features, gamma))
         kernel = Observations.put(features, Grid(1, features.shape[1])).map(stage)
     fitted: Any = SVC(C=C, kernel="precomputed").fit(kernel, targets)
     return KernelMachine(
@@ -175,23 +172,40 @@ def fit_kernel_machine(features: np.ndarray, targets: np.ndarray, C: float) -> K
     )
 
 
+def _kernel_of(vectors: np.ndarray, gamma: float) -> dict[str, np.ndarray]:
+    """What the kernel with some vectors takes, these about their middle.
+
+    ‖x − v‖² is told by squares and products, of which little would be left far from the origin.
+    """
+    middle = vectors.mean(axis=0)
+    return {
+        "vectors": vectors - middle,
+        "middle": middle,
+        "gamma": np.asarray(gamma, vectors.dtype),
+    }
+
+
 @partial(compiled, hot=True)
 def _kernel(
-    chunk: Chunk, vectors: Float[Array, "v f"], gamma: Float[Array, ""]
+    chunk: Chunk,
+    vectors: Float[Array, "v f"],
+    middle: Float[Array, " f"],
+    gamma: Float[Array, ""],
 ) -> Float[Array, "B v"]:
     """Values of each row's kernel with all vectors."""
-    return _gaussian(chunk.images, vectors, gamma)
+    return _gaussian(chunk.images - middle[None], vectors, gamma)
 
 
 @partial(compiled, hot=True)
 def _decisions(
     chunk: Chunk,
     vectors: Float[Array, "v f"],
+    middle: Float[Array, " f"],
     weights: Float[Array, "v p"],
     gamma: Float[Array, ""],
 ) -> Float[Array, "B p"]:
     """Σ_v weight exp(−γ‖x − v‖²) of each row, for every pair."""
-    return _gaussian(chunk.images, vectors, gamma) @ weights
+    return _gaussian(chunk.images - middle[None], vectors, gamma) @ weights
 
 
 def _gaussian(
