@@ -64,6 +64,19 @@ def test_classifiers(images):
 
 
 @pytest.mark.usefixtures("least_effort")
+def test_variants(images, rng):
+    """What an image becomes does not depend on its unit."""
+    learner = pf.PATS(1, n_starts=1, **SMALL)
+    model = pf.AlignedViewsClassifier(manifold_learner=learner, n_variants=2, distances=False)
+    others = rng.random((6, 6, 6))
+    one = clone(model).fit(images, LABELS).decision_function(others)
+    for exponent in EXPONENTS:
+        other = clone(model).fit(np.ldexp(images, exponent), LABELS)
+        found = other.decision_function(np.ldexp(others, exponent))
+        np.testing.assert_allclose(found, one, atol=1e-6)
+
+
+@pytest.mark.usefixtures("least_effort")
 @pytest.mark.parametrize("options", [{}, {"alpha": "auto"}, {"alpha": 0.3, "beta": 5.0}])
 def test_weights_of_the_classification_error(images, options):
     """α and β mean the same for images of any usual format."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from patternfold.estimators.images import Pixels, distinct_rows
 from patternfold.estimators.options import AUTO, is_auto
+from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.variants import deformations, deformed
 from patternfold.model.grid import Grid
 from patternfold.model.transformations import AbstractTransformation
@@ -68,11 +69,12 @@ def variants(
 
     Every other one is turned over where ``mirror`` says that this makes no difference. Beside the
     offset they have the norm of the image: distances to the patterns stay what they are of images.
-    What would leave the window stays as it is. What becomes of an image depends on the image, not
-    on its place among the others.
+    What would leave the window stays as it is. What becomes of an image depends on the image as it
+    is computed with, not on its unit nor on its place among the others.
     """
     rng, grid = np.random.default_rng(seed), Grid(*shape)
-    place = distinct_rows(pixels, np.ones(len(pixels.rows)))[2]
+    lowered = pixels.lowered(Amplitude.of_images("X", pixels.rows))
+    place = distinct_rows(lowered, np.ones(len(pixels.rows)))[2]
     level = offset[:, None].astype(pixels.rows.dtype)
     hidden = None if pixels.counted is None else ~pixels.counted
     bare = pixels.rows - level if hidden is None else np.where(hidden, 0, pixels.rows - level)
