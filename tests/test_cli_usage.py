@@ -1,6 +1,7 @@
 """The command line where nothing is learned: help, options, configuration, wrong usage."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -59,6 +60,16 @@ def test_names_are_those_of_the_library():
 def test_names_that_are_too_long_are_refused_before_learning(pictures, tmp_path, capsys):
     path = tmp_path / ("x" * 300 + ".ptm")
     assert "too long" in fails(capsys, "learn", tmp_path / "nothing", "-o", path)
+
+
+def test_names_that_are_too_long_with_newer_pythons(tmp_path, capsys, monkeypatch):
+    """From Python 3.14 on paths that can't be are no error, but do not exist."""
+    for name in ("exists", "is_dir"):
+        newer = getattr(os.path, name.replace("_", ""))
+        monkeypatch.setattr(Path, name, lambda path, newer=newer: newer(path))
+    path = tmp_path / ("é" * 126 + ".ptm")  # 256 bytes
+    for command in ("learn", "cluster"):
+        assert "too long" in fails(capsys, command, tmp_path / "nothing", "-o", path)
 
 
 def test_escape_sequences_of_a_file_are_shown_not_sent(tmp_path, capsys):

@@ -247,6 +247,9 @@ def png(values, clear, bits=8):
     height, width = values.shape[:2]
     kind = 2 if values.ndim == 3 else 0
     lines = values.astype(">u2" if bits == 16 else np.uint8).reshape(height, -1)
+    if bits < 8:
+        single = lines[:, :, None] >> np.arange(bits - 1, -1, -1) & 1
+        lines = np.packbits(single.reshape(height, -1).astype(np.uint8), axis=1)
     data = b"".join(b"\0" + line.tobytes() for line in lines)
 
     def chunk(name, content):
@@ -277,6 +280,17 @@ def test_one_transparent_value(case, tmp_path):
     np.testing.assert_array_equal(picture.counts, values > 0)
     np.testing.assert_allclose(picture.pixels[values == 0], 1)
     assert picture.pixels[values > 0].max() < 0.5
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+def test_one_transparent_value_of_few_bits(bits, tmp_path):
+    """Pillow stretches the pixels to bytes, but not that value."""
+    values = np.full((4, 6), 2**bits - 1)
+    values[1:3, 2:4] = 0
+    (tmp_path / "x.png").write_bytes(png(values, (2**bits - 1,), bits))
+    (picture,) = read_pictures(tmp_path / "x.png")[0]
+    assert "cut out" in picture.traits
+    np.testing.assert_array_equal(picture.counts, values == 0)
 
 
 # Folders

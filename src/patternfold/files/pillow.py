@@ -30,6 +30,9 @@ _MOST_PACKED = {"PNG": 8 * 1032, "GIF": 2731, "JPEG": 512}
 _SMALL = 2**22
 """Pixels that may be missing: cut files are told by what decodes them."""
 
+_STRETCHED = {"L;2": 85, "L;4": 17}
+"""By what pillow multiplies grey of 2 and 4 bits, but not the value declared transparent."""
+
 _ORIENTATION = 0x0112
 
 
@@ -45,8 +48,9 @@ def read_pages(path: Path) -> Iterator[np.ndarray]:
                 return
             for page in range(getattr(image, "n_frames", 1)):
                 image.seek(page)
+                clear = _transparent_value(image)
                 turned = image.getexif().get(_ORIENTATION, 1) != 1
-                yield _channels(operations.exif_transpose(image) if turned else image)
+                yield _channels(operations.exif_transpose(image) if turned else image, clear)
     except image_module.UnidentifiedImageError as error:
         raise ValueError("its content is not that of a picture") from error
     except image_module.DecompressionBombError as error:
@@ -95,12 +99,20 @@ def require_sides(width: int, height: int) -> None:
         raise ValueError(f"its size {width} × {height} has a side beyond {LONGEST} pixels")
 
 
-def _channels(image: Any) -> np.ndarray:
+def _transparent_value(image: Any) -> Any:
+    """Return what a page that is not yet decoded declares transparent, as its pixels will be."""
+    clear, kind = image.info.get("transparency"), image.tile[0][3] if image.tile else None
+    if image.format == "PNG" and isinstance(clear, int) and isinstance(kind, str):
+        return clear * _STRETCHED.get(kind, 1)
+    return clear
+
+
+def _channels(image: Any, clear: Any) -> np.ndarray:
     """Return the numbers of a picture, with colour and transparency as channels."""
     if image.mode == "1":
         image = image.convert("L")
     if image.mode in ("L", "RGB") or image.mode.startswith("I;16"):
-        return _with_transparency(np.asarray(image), image.info.get("transparency"))
+        return _with_transparency(np.asarray(image), clear)
     if image.mode == "I":  # 16-bit files are read as 32-bit numbers
         values = np.asarray(image)
         small = 0 <= values.min() and values.max() < 2**16
