@@ -282,6 +282,25 @@ def test_many_classes_and_images_stay_quick(visit, rng):
     expect(page.locator("#caption")).to_have_text(f"Class {labels[99]}: all 12 atoms")
 
 
+def test_the_stage_does_not_lie_over_training_images(visit):
+    model, images = small_model()
+    page = visit(explorer(model, images))
+    page.set_viewport_size({"width": 1280, "height": 700})  # panels are taller than the window
+    edges = """async (down) => {
+      scrollTo(0, down);
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      const edge = (element, side) => element.getBoundingClientRect()[side];
+      const stage = document.querySelector(".stage"), images = document.getElementById("gallery");
+      return [edge(stage, "top"), edge(stage, "bottom"), edge(images, "top")];
+    }"""
+    tops = []
+    for down in (0, 100, 2000):
+        top, bottom, images_top = page.evaluate(edges, down)
+        assert bottom < images_top
+        tops.append(top)
+    assert tops[0] > tops[1] > tops[2]
+
+
 def test_phone(browser, tmp_path):
     model, images = small_model()
     path = explorer(model, images).save(tmp_path / "page.html")

@@ -181,12 +181,17 @@ def _symmetry_section(model: Any) -> list[Section]:
     if not model.pattern_.n_atoms:
         return []
     found = model.symmetry_
+    if found.order == 1 and not found.mirror:
+        # Without a symmetry nothing can lack it: an asymmetry of 0 would read as the opposite.
+        shares = f"A symmetry may lack up to {found.tolerance:.2%} of the pattern's energy"
+    else:
+        shares = f"{found.asymmetry:.2%} of its energy lacks it; up to {found.tolerance:.2%} may"
     return [
         {
             "title": "Symmetry",
             "text": "Correlation of the pattern with itself, turned and mirrored about its centre: "
-            f"{found.name}, confidence {found.confidence:.2f}. {found.asymmetry:.2%} of its energy "
-            f"is asymmetric; up to {found.tolerance:.2%} may come from noise and too few atoms.",
+            f"{found.name}, confidence {found.confidence:.2f}. {shares}, "
+            "from noise and too few atoms.",
             "image": figures.symmetry_figure(found),
         }
     ]

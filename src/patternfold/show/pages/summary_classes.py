@@ -19,6 +19,9 @@ MANY_CLASSES = 24
 OFTEN = 0.1
 """Share of a class's images from which a confusion is worth a remark."""
 
+LINE = 0.18
+"""Inches that each further line of a title takes, in letters of 9 points."""
+
 
 def class_results(model: Any, view: FittedManifolds) -> list[tuple[str, str]]:
     """Return the classes, their atoms and how learning went."""
@@ -127,9 +130,10 @@ def _patterns_figure(view: FittedManifolds) -> str:
             PatternDisplay(pattern, view.image_shape).plot(
                 ax, title=_lines(label), resolution=96, centred=True
             )
+            ax.set_anchor("S")  # what is left of the height is above, for long names
 
     longest = max(_lines(label).count("\n") for label in view.labels)
-    return draw((1.7 * columns + 0.2, (1.9 + 0.14 * longest) * lines), fill)
+    return draw((1.7 * columns + 0.2, (1.9 + LINE * longest) * lines), fill)
 
 
 def _path_figure(path: np.ndarray) -> str:
@@ -180,13 +184,14 @@ def _lines(label: str, width: int = 16) -> str:
 def _wrong_figure(
     images: np.ndarray, true: np.ndarray, found: np.ndarray, wrong: np.ndarray
 ) -> str:
-    titles = [f"{_lines(str(true[i]))}\n{_lines(str(found[i]))}" for i in wrong]
+    titles = [f"{_lines(str(true[i]))}\n{_lines(f'→ {found[i]}')}" for i in wrong]
 
     def fill(figure: Any) -> None:
         axes = axes_grid(figure, 1, len(wrong))[0]
         for ax, i, title in zip(axes, wrong, titles, strict=True):
             show_image(ax, images[i], title)
+            ax.set_anchor("S")
 
     # Two lines have room; each further one asks for its own.
     further = max(title.count("\n") for title in titles) - 1
-    return draw((1.3 * len(wrong) + 0.2, 1.9 + 0.14 * further), fill)
+    return draw((1.3 * len(wrong) + 0.2, 1.9 + LINE * further), fill)
