@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 
@@ -28,29 +29,53 @@ def test_overlapping_blocks_leave_blas_as_it_was():
         assert blas_threads() == {2}
 
 
+PUT = """
+from patternfold.learning.observations import Observations
+def compute():
+    Observations.put(numpy.ones((1, 4), numpy.float32), pf.Grid(2, 2))
+"""
+DRAW = """
+bar = pf.Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.1]])
+def compute():
+    datasets.random_images(bar, 3, numpy.random.default_rng(0), "translation", shape=(64, 64))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_fork_after_a_computation_is_refused():
-    program = """
+@pytest.mark.parametrize("computation", [PUT, DRAW], ids=["put", "draw"])
+def test_fork_after_a_computation_is_refused(computation):
+    head = """
 import os, warnings
 warnings.simplefilter("ignore")
 import numpy
 import patternfold as pf
-from patternfold.learning.observations import Observations
-def put():
-    Observations.put(numpy.ones((1, 4), numpy.float32), pf.Grid(2, 2))
-put()
+from patternfold import datasets
+"""
+    program = f"""
+{head}
+{computation}
+compute()
 if not os.fork():
     try:
-        put()
+        compute()
     except RuntimeError as error:
         print("spawn" in str(error), flush=True)
     os._exit(0)
 os.wait()
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
-    assert ended.stdout == "True\n", ended.stderr
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, errors = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # a child that waits forever, too
+            raise
+    assert said == "True\n", errors
 
 
 def test_fork_before_the_first_computation_is_fine():

@@ -9,6 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from patternfold.numerics.forks import require_own_threads
+
 
 def working_dtype(*arrays: Any) -> np.dtype:
     """Return float64 if any of the arrays is float64, else float32."""
@@ -18,6 +20,10 @@ def working_dtype(*arrays: Any) -> np.dtype:
 
 @contextmanager
 def precision(dtype: np.dtype) -> Iterator[None]:
-    """Run JAX code in ``dtype``: float64 needs its 64-bit mode, for this block only."""
+    """Run JAX code in ``dtype``: float64 needs its 64-bit mode, for this block only.
+
+    In a process where JAX would wait forever this is refused.
+    """
+    require_own_threads()
     with jax.enable_x64(np.dtype(dtype) == np.float64):
         yield
