@@ -58,6 +58,15 @@ def transform_images(
     images : array of shape (N, H, W), float32
     lam : array of shape (N, d)
         The true parameters.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> bars = np.zeros((3, 16, 16))
+    >>> bars[:, 7:9, 3:13] = 1
+    >>> images, lam = transform_images(bars, rng, "rotation-translation", canvas=(24, 24))
+    >>> images.shape, lam.shape
+    ((3, 24, 24), (3, 3))
     """
     rows, shape = as_images(images)
     padded = place_on_canvas(rows.reshape(-1, *shape), canvas or shape)
@@ -77,7 +86,14 @@ def place_on_canvas(images: np.ndarray, canvas: tuple[int, int]) -> np.ndarray:
 def random_pattern(
     n_atoms: int, rng: np.random.Generator, mother: Any = "gaussian", spread: float = 0.4
 ) -> Pattern:
-    """Draw a pattern of random atoms with centres within ``spread`` of the origin."""
+    """Draw a pattern of random atoms with centres within ``spread`` of the origin.
+
+    Examples
+    --------
+    >>> pattern = random_pattern(3, np.random.default_rng(0))
+    >>> pattern.n_atoms, pattern.render((20, 20)).shape
+    (3, (20, 20))
+    """
     gamma = np.column_stack(
         [
             rng.uniform(-np.pi, np.pi, n_atoms),
@@ -98,7 +114,16 @@ def random_images(
     noise: float = 0.0,
     dtype: Any = np.float32,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Render random transformations of a pattern, with Gaussian noise of variance ``noise``."""
+    """Render random transformations of a pattern, with Gaussian noise of variance ``noise``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> pattern = random_pattern(3, rng)
+    >>> images, lam = random_images(pattern, 5, rng, "similarity", shape=(20, 20), noise=1e-3)
+    >>> images.shape, lam.shape
+    ((5, 20, 20), (5, 4))
+    """
     lam = random_parameters(transformation, n, rng, bounds)
     images = render(pattern, lam.astype(dtype), transformation, shape).reshape(n, *shape)
     noisy = images + np.sqrt(noise) * rng.normal(size=images.shape)

@@ -66,6 +66,15 @@ def read_images(
     ------
     ImageFileError
         If there are no images, or they can't be used together.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/stack.npy", np.random.default_rng(0).random((5, 24, 16)))
+    ...     found = read_images(folder, Preparation(size=(12, 12)))
+    >>> found.images.shape, found.names[0]
+    ((5, 12, 12), 'stack.npy[0]')
     """
     pictures, notes = read_pictures(path, skip_unreadable=skip_unreadable)
     return prepare_pictures(pictures, preparation, notes)

@@ -37,6 +37,14 @@ def equivalent_poses(
     array of shape (N, order, d), or (N, 360, d) for a round pattern
         λ itself first; NaN where the family or its box has no such pose: one that stretches along
         two axes has none for turns by 120°, one without rotation none at all.
+
+    Examples
+    --------
+    >>> from patternfold import Pattern
+    >>> from patternfold.symmetry import symmetry_of
+    >>> bar = symmetry_of(Pattern([1.0], [[0.0, 0.0, 0.0, 0.4, 0.1]]))
+    >>> equivalent_poses([[0.5, 0.1, 0.0]], bar, "rotation-translation").round(3).tolist()
+    [[[0.5, 0.1, 0.0], [-2.642, 0.1, 0.0]]]
     """
     family = as_transformation(transformation)
     require_affine(family)

@@ -75,6 +75,13 @@ def field(
 
     Everything else on the manifold follows from these three images. Parameters as in `render`;
     each of the three arrays has shape (N, H·W).
+
+    Examples
+    --------
+    >>> p = Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.5]])
+    >>> value, along_x, along_y = field(p, [[0.0, 0.0]], "translation", (1, 4))
+    >>> value.round(3).tolist(), along_x.round(3).tolist()
+    ([[0.084, 0.621, 0.621, 0.084]], [[0.505, 1.243, -1.243, -0.505]])
     """
     job = _Job(pattern, lam, transformation, shape, check)
     value, along_x, along_y = job.run(_field, images=6)
@@ -95,6 +102,13 @@ def tangents(
     Returns
     -------
     array of shape (N, d, H·W)
+
+    Examples
+    --------
+    >>> p = Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.5]])
+    >>> along_tx, along_ty = tangents(p, [[0.0, 0.0]], "translation", (1, 4))[0]
+    >>> along_tx.round(3).tolist()
+    [-0.505, -1.243, 1.243, 0.505]
     """
     job = _Job(pattern, lam, transformation, shape, check)
     return job.run(_tangents, images=6 + 3 * job.dim)[0]
@@ -135,6 +149,14 @@ def tangent_distance(
     distances : array of shape (N,)
     z : array of shape (N, d)
         Coefficients z* of the projection: the first-order step in λ towards the image.
+
+    Examples
+    --------
+    >>> p = Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.3]])
+    >>> image = render(p, [[0.02, 0.01]], "translation", (16, 16)).reshape(1, 16, 16)
+    >>> distances, z = tangent_distance(p, image, [[0.0, 0.0]], "translation")
+    >>> z.round(2).tolist(), bool(distances[0] < 0.01 * np.linalg.norm(image))
+    ([[0.02, 0.01]], True)
     """
     rows, shape = as_images(images, image_shape)
     job = _Job(pattern, lam, transformation, Grid(*shape), check, rows)

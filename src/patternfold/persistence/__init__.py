@@ -115,6 +115,19 @@ def load(path: str | Path) -> Any:
     ------
     ModelFileError
         If the file is no model, is damaged, or is too large.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from patternfold import PATS, load
+    >>> images = np.eye(8, dtype=np.float32)[None]
+    >>> model = PATS(1, transformation="translation", n_starts=1).fit(images)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = model.save(f"{folder}/pattern.ptm")
+    ...     same = load(f"{folder}/pattern.ptm")
+    >>> bool((same.pattern_.gamma == model.pattern_.gamma).all())
+    True
     """
     return read_model_file(path).model
 

@@ -60,6 +60,11 @@ def pattern_to_png(
     """Return a grey picture, from 0 in black to the greatest value in white, or the other way.
 
     Values below 0 are darker than the background, which is grey then, unless they are few percent.
+
+    Examples
+    --------
+    >>> pattern_to_png(Pattern([1.0], [[0.0, 0.0, 0.0, 0.5, 0.2]]), (64, 64))[1:4]
+    b'PNG'
     """
     invert = lookup("background", background, {"dark": False, "light": True})
     values = pattern.render(shape)
@@ -69,7 +74,13 @@ def pattern_to_png(
 
 
 def pattern_to_csv(pattern: Pattern) -> str:
-    """Return one line per atom: its coefficient and its parameters, with all digits."""
+    """Return one line per atom: its coefficient and its parameters, with all digits.
+
+    Examples
+    --------
+    >>> pattern_to_csv(Pattern([1.0], [[0.0, 0.5, 0.0, 0.2, 0.1]])).splitlines()[1]
+    '1.0,0.0,0.5,0.0,0.2,0.1'
+    """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["coef", *pattern.dictionary.parameters.names])
@@ -85,6 +96,13 @@ def pattern_to_svg(
 
     Atoms that add are drawn in orange, atoms that subtract in blue; the strength of the line tells
     the coefficient.
+
+    Examples
+    --------
+    >>> pattern = Pattern([1.0, -0.5], [[0.0, 0.0, 0.0, 0.5, 0.2], [0.0, 0.1, 0.0, 0.1, 0.1]])
+    >>> svg = pattern_to_svg(pattern, (64, 64))
+    >>> svg[:4], svg.count("<ellipse")
+    ('<svg', 2)
     """
     left, right, top, bottom = Grid(*shape).window
     picture = base64.b64encode(pattern_to_png(pattern, shape, background)).decode()

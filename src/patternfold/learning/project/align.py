@@ -75,6 +75,14 @@ def warp(
     """Transform images as if they were patterns, U_λ(u): the opposite of `align`.
 
     Parameters and result as in `align`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.zeros((1, 4, 4))
+    >>> image[0, 1, 2] = 1.0
+    >>> warp(image, [[0.5, 0.0]], "translation")[0, 1].tolist()
+    [0.0, 0.0, 0.0, 1.0]
     """
     return _resample(False, images, parameters, transformation, image_shape, interpolation, fill)
 

@@ -77,6 +77,18 @@ class Projection:
         beside it, for parameters that can change without changing the image.
     std : array of shape (N, d) or (N, M, d), or None
         Standard deviation of each parameter, the root of that variance.
+
+    Examples
+    --------
+    >>> from patternfold import datasets
+    >>> rng = np.random.default_rng(0)
+    >>> p = datasets.random_pattern(2, rng)
+    >>> images, truth = datasets.random_images(p, 3, rng, "translation", shape=(12, 12), noise=1e-4)
+    >>> found = project(p, images, "translation", uncertainty=True)
+    >>> found.names, found.parameters.shape, found.std.shape
+    (('tx', 'ty'), (3, 2), (3, 2))
+    >>> bool((abs(found.parameters - truth) < 5 * found.std).all())
+    True
     """
 
     parameters: np.ndarray
@@ -132,7 +144,7 @@ def project(
     Parameters
     ----------
     pattern : Pattern or list of Pattern
-        p. With a list, every image is projected on every manifold.
+        The pattern p. With a list, every image is projected on every manifold.
     images : array of shape (N, H, W) or (N, H·W)
         u_i.
     transformation : str or transformation

@@ -66,7 +66,15 @@ __all__ = [
 
 
 def as_transformation(transformation: str | AbstractTransformation) -> AbstractTransformation:
-    """Return a transformation from its name, or that of a sum of families, or the object itself."""
+    """Return a transformation from its name, or that of a sum of families, or the object itself.
+
+    Examples
+    --------
+    >>> as_transformation("similarity").parameters.names
+    ('theta', 'tx', 'ty', 's')
+    >>> as_transformation("rotation-translation+bend").parameters.names
+    ('theta', 'tx', 'ty', 'bend')
+    """
     if isinstance(transformation, AbstractTransformation):
         return transformation
     if not isinstance(transformation, str):

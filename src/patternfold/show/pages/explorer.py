@@ -67,6 +67,16 @@ def explorer(
     -------
     Page
         With methods ``save`` and ``open_in_browser``; notebooks show it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patternfold import PATS
+    >>> images = np.eye(8, dtype=np.float32)[None]
+    >>> model = PATS(1, transformation="translation", n_starts=1).fit(images)
+    >>> page = explorer(model, images, title="A stroke")
+    >>> "<h1>A stroke</h1>" in page.html
+    True
     """
     check_is_fitted(model)
     if is_mixture(model):

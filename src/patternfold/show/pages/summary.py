@@ -49,6 +49,16 @@ def report(
         True where a pixel counts.
     title : str, optional
         Heading of the page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patternfold import PATS
+    >>> images = np.eye(8, dtype=np.float32)[None]
+    >>> model = PATS(1, transformation="translation", n_starts=1).fit(images)
+    >>> page = report(model, X=images, names=["first"], title="A stroke")
+    >>> "<h1>A stroke</h1>" in page.html
+    True
     """
     check_is_fitted(model)
     view = fitted_manifolds(model)
