@@ -15,6 +15,7 @@ import patternfold as pf
 from patternfold.cli import main
 from patternfold.experiments.workers import timed
 from patternfold.learning import references, start
+from patternfold.learning.observations import Observations
 from patternfold.learning.pats import Learned
 from patternfold.numerics.compilation import warm_up
 from patternfold.numerics.interrupts import check_interrupts, listening
@@ -152,6 +153,69 @@ class TestSeveralClasses:
         with pytest.warns(UserWarning, match="interrupted"):
             model = pf.AlignedViewsClassifier(manifold_learner=learner).fit(images, LABELS)
         assert model.stop_reason_ == "interrupted"
+        assert model.predict(images).shape == (8,)
+
+
+MIXTURE = pf.PatternMixture(
+    2, n_parts=2, n_atoms=1, transformation="translation", flexible=False, max_iter=2
+)
+ALL = {
+    "jpats": pf.JPATS(1, n_tuning=0, n_joint=0, **SMALL),
+    "views": pf.AlignedViews(clone(PATS).set_params(n_atoms=1)),
+    "classifier": pf.AlignedViewsClassifier(manifold_learner=clone(PATS).set_params(n_atoms=1)),
+    "mixture": MIXTURE,
+}
+
+
+class TestAll:
+    """What holds of `PATS` holds of all."""
+
+    @pytest.mark.parametrize("name", ALL)
+    def test_failed_refit_leaves_the_old_model(self, name, images):
+        model = clone(ALL[name]).fit(images, LABELS)
+        before = dict(vars(model))
+        wrong = np.zeros((8, 4, 4)) if name != "mixture" else np.full((8, 4, 4), 1e308)
+        with pytest.raises(ValueError, match=r"blank|too large"):
+            model.fit(wrong, LABELS)
+        assert vars(model) == before
+        assert "classifier_" not in before or model.predict(images).shape == (8,)
+
+    @pytest.mark.parametrize("name", ALL)
+    def test_early_ctrl_c_leaves_the_old_model(self, name, images, monkeypatch):
+        model = clone(ALL[name])
+        before = dict(vars(model))
+        interrupt_early(model, images, monkeypatch)
+        assert vars(model) == before
+        with pytest.raises(NotFittedError):
+            check_is_fitted(model)
+        before = dict(vars(model.fit(images, LABELS)))
+        interrupt_early(model, images[:, :5, :4], monkeypatch)
+        assert vars(model) == before
+
+
+def interrupt_early(model, images, monkeypatch):
+    """Press Ctrl-C as images are put on the devices: the first attributes are set by then."""
+    with monkeypatch.context() as patch:
+        for method in ("put", "of"):
+            patch.setattr(Observations, method, lambda *_, **__: interrupt())
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(images, LABELS)
+
+
+class TestMixture:
+    def test_ctrl_c_is_raised_although_its_exception_is_lost(self, images):
+        callback = Once(lost_interrupt)
+        model = clone(MIXTURE).set_params(callback=callback)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(images)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(model)
+
+    def test_one_true_ends_all_times_that_parts_are_learned(self, images):
+        callback = Once(lambda: True)
+        model = clone(MIXTURE).set_params(callback=callback, n_init=3, max_iter=4).fit(images)
+        assert model.stop_reason_ == "the callback asked to stop"
+        assert model.n_iter_ == 1
         assert model.predict(images).shape == (8,)
 
 
