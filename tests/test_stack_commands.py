@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import zarr
 from helpers import as_bytes, shifted_images
+from PIL import Image
 
 import patternfold as pf
 from patternfold import datasets
 from patternfold.cli import main
+from patternfold.cli.console import Failure
 from patternfold.estimators import stack_classes
 from patternfold.learning.journal import Journal
 from patternfold.learning.stream import stack as stacks
@@ -56,6 +58,26 @@ def test_learn_and_stream(folder, images, capsys):
     assert np.load(folder / "aligned.npy").shape == images.shape
     assert main([*command[:3], "-o", str(folder / "c.csv"), "--what", "classes"]) == 1
     assert "no classifier" in capsys.readouterr().err
+
+
+def test_what_is_left_out_of_a_folder_is_said(folder, images, tmp_path, capsys, monkeypatch):
+    def enough(*_, **__):
+        raise Failure("enough")
+
+    monkeypatch.setattr("patternfold.cli.stacks._fit", enough)
+    monkeypatch.setattr("patternfold.estimators.streams_out.results", enough)
+    (tmp_path / "set" / "a").mkdir(parents=True)
+    for i in range(2):
+        Image.fromarray(images[i]).save(tmp_path / "set" / "a" / f"{i}.png")
+    (tmp_path / "set" / "b").symlink_to(tmp_path / "set" / "a")
+    source = str(tmp_path / "set")
+    command = ["learn", source, "--stream", "-o", str(tmp_path / "x.ptm"), *QUICK[:-1]]
+    assert main(command) == 1
+    said = "1 linked sub-folder(s) not followed: b"
+    assert said in capsys.readouterr().err
+    assert main(["stream", str(folder / "x.ptm"), source, "-o", str(tmp_path / "x.csv")]) == 1
+    assert said in capsys.readouterr().err
+    assert pf.open_stack(source).notes == (said,)
 
 
 def test_stacks_are_learned_from_with_loss_and_prior(folder, tmp_path):

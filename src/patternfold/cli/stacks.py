@@ -51,6 +51,7 @@ def learn(options: argparse.Namespace, console: Console) -> int:
     stack = open_stack(str(options.source[0]))
     height, width = stack.shape[1:]
     console.say(f"{len(stack)} images of {width}×{height} pixels, {stack.dtype}, read as needed")
+    tell_notes(stack, console)
     started = time.perf_counter()
     with cluster(options, console):
         model = _fit(options, stack, console)
@@ -76,6 +77,12 @@ def learn(options: argparse.Namespace, console: Console) -> int:
     )
     console.result(values, text)
     return int(values["interrupted"])
+
+
+def tell_notes(stack: Any, console: Console) -> None:
+    """Say what was left out."""
+    for note in stack.notes:
+        console.say(f"  {note}")
 
 
 def _fit(options: argparse.Namespace, stack: Any, console: Console) -> Any:

@@ -10,6 +10,7 @@ from patternfold.cli.clusters import cluster
 from patternfold.cli.console import Console, Failure
 from patternfold.cli.models import read_model
 from patternfold.cli.outputs import check_output
+from patternfold.cli.stacks import tell_notes
 
 METHODS = {
     "poses": "project",
@@ -38,6 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from patternfold import open_stack, stream
 
     stack = open_stack(str(options.stack))
+    tell_notes(stack, console)
     tell = Teller(console)
     effort = {} if options.effort is None else {"effort": options.effort}
     how: dict[str, Any] = {"resume": options.resume, "callback": tell} | effort

@@ -96,8 +96,9 @@ class FolderStack(Stack):
 
     def __init__(self, path: str | Path):
         self.name = str(path)
-        files, _ = find_files(path)
+        files, notes = find_files(path)
         self.files: list[Found] = files
+        self.notes = tuple(notes)
         first = _picture(files[0].path)
         self.shape = (len(files), first.shape[0], first.shape[1])
         self.dtype = first.dtype

@@ -49,6 +49,8 @@ class Stack(ABC):
     """Of the pixels as they are stored."""
     together: int = 1
     """Images that are stored, and unpacked, together."""
+    notes: tuple[str, ...] = ()
+    """What was left out, for people."""
 
     @abstractmethod
     def read(self, begin: int, end: int) -> np.ndarray:
