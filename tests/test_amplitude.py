@@ -64,6 +64,21 @@ def test_classifiers(images):
 
 
 @pytest.mark.usefixtures("least_effort")
+@pytest.mark.parametrize("gain", [False, True])
+def test_mixture(images, gain):
+    few = {"n_parts": 3, "n_atoms": 1, "max_iter": 2, "n_init": 2}
+    model = pf.PatternMixture(2, transformation="translation", gain=gain, random_state=0, **few)
+    one = clone(model).fit(images)
+    for exponent in EXPONENTS:
+        other = clone(model).fit(np.ldexp(images, exponent))
+        np.testing.assert_array_equal(other.labels_, one.labels_)
+        np.testing.assert_array_equal(other.parameters_, one.parameters_)
+        np.testing.assert_array_equal(other.eigenvalues_, one.eigenvalues_)
+        found = other.transform(np.ldexp(images, exponent))
+        np.testing.assert_array_equal(found, np.ldexp(one.transform(images), exponent))
+
+
+@pytest.mark.usefixtures("least_effort")
 def test_variants(images, rng):
     """What an image becomes does not depend on its unit."""
     learner = pf.PATS(1, n_starts=1, **SMALL)
