@@ -265,6 +265,11 @@ class TestBadInput:
         with pytest.raises(ValueError, match=message):
             quick.set_params(**options).fit(np.ones((3, 4, 4)) * np.arange(4))
 
+    def test_no_images(self, quick):
+        for shape in ((0, 4, 4), (0, 16)):
+            with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+                quick.fit(np.zeros(shape))
+
     def test_other_images_later(self, quick, rng):
         images, _ = make_images(rng)
         quick.fit(images)

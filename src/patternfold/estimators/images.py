@@ -134,7 +134,7 @@ def rows_of(estimator: Any, X: Any, reset: bool) -> np.ndarray:
     shape = estimator.image_shape
     if stacked:
         X = np.asarray(X)
-        shape, X = X.shape[1:], X.reshape(len(X), -1)
+        shape, X = X.shape[1:], X.reshape(len(X), math.prod(X.shape[1:]))
     if getattr(X, "dtype", None) is not None and X.dtype.kind in "bu":
         X = as_floats("X", X)
     finite = "allow-nan" if estimator.takes_missing else True
