@@ -20,6 +20,7 @@ if tuple(map(int, version("jax").split(".")[:2])) < (0, 11):
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 from related import add_related  # noqa: E402
+from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
 from patternfold import __version__, dictionaries, mothers, transformations  # noqa: E402
 from patternfold.cli.parser import build  # noqa: E402
@@ -48,7 +49,25 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"  # names of methods have room at the side
 
+# By task, as on the front page; then the pages, then what goes further.
+EXAMPLES = (
+    "folder",
+    "digit",
+    "kinds",
+    "few_examples",
+    "poses",
+    "noise",
+    "bent",
+    "explorer",
+    "report",
+    "manifold",
+    "how_many_atoms",
+    "choose_model",
+    "custom_family",
+    "out_of_core",
+)
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
@@ -59,7 +78,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "parallel": 2,  # examples in processes of their own, which share compiled code
     "capture_repr": ("_repr_html_",),
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder([f"plot_{name}.py" for name in EXAMPLES] + ["*"]),
+    "thumbnail_size": (480, 240),  # most pictures are wide
     "backreferences_dir": "generated/examples",
     "doc_module": ("patternfold",),
 }

@@ -24,6 +24,7 @@ GROUPS = (
     ),
     ("solvers.AbstractSolver", "solvers.Search", "solvers.CuttingPlane", "solvers.Points"),
     ("solvers.CuttingPlane", "solvers.BranchAndBound", "solvers.Dca"),
+    ("symmetry.symmetry_of", "symmetry.Symmetry", "symmetry.equivalent_poses", "symmetry.fold"),
     ("manifold.render", "manifold.field", "manifold.tangents", "manifold.tangent_distance"),
     ("dc.Function", "dc.Restricted", "dc.frozen_error", "dc.Atom", "dc.DC"),
     ("dc.Decomposition", "dc.ByRules", "dc.ByCurvature", "dc.ByParts", "dc.Polytope"),

@@ -7,7 +7,7 @@ pictures and curves, and the options. On the command line: ``patternfold report`
 """
 
 # %%
-# Learn from sixteen images of a handwritten five, and from a three among them.
+# Learn from fifteen handwritten fives, and from a three that has got among them.
 
 import numpy as np
 
