@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -87,6 +88,26 @@ def test_train_and_predict(method, folders, tmp_path, capsys):
     capsys.readouterr()
     for command in (["export", model, "-o", "x.svg"], ["align", model, folders, "-o", "x"]):
         assert "is a classifier" in fails(capsys, *command)
+
+
+def test_interrupted_second_learning_keeps_the_first_model(folders, tmp_path, capsys, monkeypatch):
+    calls = []
+
+    def fit(options, bounds, console, found, labels, some):
+        calls.append(some.sum())
+        model = small_jpats()[0]
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return model
+
+    monkeypatch.setattr("patternfold.cli.commands.classify_train._fit", fit)
+    path = tmp_path / "model.ptm"
+    command = ["classify", "train", str(folders), "-o", str(path), *QUICK, "--holdout", "0.25"]
+    assert main([*command, "--json"]) == 1
+    values = json.loads(capsys.readouterr().out)
+    assert calls == [12, 16]
+    assert (values["images"], values["interrupted"]) == (12, True)
+    assert load(path).temperature_ > 0
 
 
 def test_wrong_folders(folders, tmp_path, capsys):

@@ -31,6 +31,10 @@ class Interrupts:
         if self.asked:
             raise KeyboardInterrupt
 
+    def forget(self) -> None:
+        """Take it for heard."""
+        self._times = 0
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Put Ctrl-C off to the end of a short block that must not be cut in two."""
@@ -87,6 +91,12 @@ def check_interrupts() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed since somebody has been listening."""
     if _outermost is not None and _in_main_thread():
         _outermost.check()
+
+
+def forget_interrupts() -> None:
+    """Take Ctrl-C for heard: what follows is to be done all the same."""
+    if _outermost is not None and _in_main_thread():
+        _outermost.forget()
 
 
 def was_interrupted() -> bool:

@@ -18,7 +18,7 @@ from patternfold.cli.outputs import check_output
 from patternfold.cli.progress import Progress
 from patternfold.cli.values import atoms_text
 from patternfold.estimators.view_variants import check_variants
-from patternfold.numerics.interrupts import check_interrupts
+from patternfold.numerics.interrupts import check_interrupts, forget_interrupts
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         "model": str(options.output),
         "classes": [str(c) for c in model.classes_],
     }
-    said = ""
+    said, interrupted = "", False
     if held.any():
         mask = None if found.mask is None else found.mask[held]
         judged, matrix = _judge(model, found.images[held], labels[held], mask)
@@ -54,29 +54,36 @@ def run(options: argparse.Namespace, console: Console) -> int:
         )
         console.say(f"{judged['accuracy']:.1%} of {judged['held_out']} held-out images right")
         model.calibrate(found.images[held], labels[held], sample_mask=mask)
-        model, held = _learn_from_all(learn, model, held, console)
+        second = _learn_from_all(learn, model, len(held), console)
+        interrupted = second is None
+        if second is not None:
+            model, held = second, np.zeros_like(held)
     check_interrupts()
     values |= {
         "images": int((~held).sum()),
         "seconds": round(time.perf_counter() - started, 3),
+        "interrupted": interrupted,
     }
     _save(model, found, labels, held, options)
     text = f"{options.output}: {len(values['classes'])} classes from {values['images']} images"
-    console.result(values, text + said)
-    return 0
+    console.result(values, ("interrupted: " if interrupted else "") + text + said)
+    return int(interrupted)
 
 
-def _learn_from_all(
-    learn: Any, first: Any, held: np.ndarray, console: Console
-) -> tuple[Any, np.ndarray]:
-    """Learn again with the images that were held out; probabilities stay as calibrated on them."""
-    console.say(f"learning again, from all {len(held)} images (Ctrl-C keeps the first model)")
+def _learn_from_all(learn: Any, first: Any, count: int, console: Console) -> Any:
+    """Learn again with the images that were held out; probabilities stay as calibrated on them.
+
+    None after Ctrl-C: there is the first model, which is written then.
+    """
+    console.say(f"learning again, from all {count} images (Ctrl-C keeps the first model)")
     try:
-        model = learn(np.ones_like(held))
+        model = learn(np.ones(count, bool))
+        check_interrupts()
     except KeyboardInterrupt:
-        return first, held
+        forget_interrupts()
+        return None
     model.temperature_ = first.temperature_
-    return model, np.zeros_like(held)
+    return model
 
 
 def _labels(found: Any, options: argparse.Namespace) -> np.ndarray:
