@@ -101,7 +101,16 @@ html_theme_options = {
     "footer_end": [],
 }
 # Pages without pages below them have nothing to show at the side.
-ALONE = ("index", "quickstart", "tutorial", "comparison", "scaling", "reliability", "extending")
+ALONE = (
+    "index",
+    "quickstart",
+    "tutorial",
+    "comparison",
+    "scaling",
+    "reliability",
+    "extending",
+    "experiments",
+)
 html_sidebars = {page: [] for page in ALONE}
 # Other versions, as "0.1=../0.1 0.2=../0.2", where several are published side by side.
 html_context = {

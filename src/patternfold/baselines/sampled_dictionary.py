@@ -40,7 +40,7 @@ class SampledDictionary:
     mother : mother function
         φ.
     dictionary : dictionary
-        b.
+        The map b(γ, x, y).
     norms : array of shape (D,)
         ‖φ_γ‖ on the grid, before scaling.
     """

@@ -38,7 +38,7 @@ def render(
     Parameters
     ----------
     pattern : Pattern
-        p.
+        The pattern p.
     lam : array of shape (N, d)
         One λ per image.
     transformation : str or transformation
@@ -132,7 +132,7 @@ def tangent_distance(
     Parameters
     ----------
     pattern : Pattern
-        p.
+        The pattern p.
     images : array of shape (N, H, W) or (N, H·W)
         u_i.
     lam : array of shape (N, d)

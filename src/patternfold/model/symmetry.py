@@ -94,7 +94,7 @@ def symmetry_of(pattern: Pattern, tolerance: float = 1e-3) -> Symmetry:
     Parameters
     ----------
     pattern : Pattern
-        p.
+        The pattern p.
     tolerance : float
         Share of its energy that may be asymmetric.
 

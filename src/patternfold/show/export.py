@@ -31,7 +31,7 @@ def export_pattern(
     Parameters
     ----------
     pattern : Pattern
-        p.
+        The pattern p.
     path : path
         The file to write.
     shape : (H, W), default=(512, 512)

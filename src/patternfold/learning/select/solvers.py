@@ -81,7 +81,7 @@ class AbstractSolver(ABC):
         mother : mother function
             φ.
         dictionary : dictionary
-            b.
+            The map b(γ, x, y).
         box : Box
             Γ, with widths that the pixels can show.
         rng : Generator

@@ -42,7 +42,7 @@ class PatternDisplay:
     Parameters
     ----------
     pattern : Pattern
-        p.
+        The pattern p.
     image_shape : (H, W), default=(64, 64)
         Shape of the images, for the aspect of the picture.
 
