@@ -39,12 +39,13 @@ for line, images, name in zip(axes, (worms.images, straight), ("given", "unbent"
     line[0].set_ylabel(name)
 
 # %%
-# The bends that were found against the true ones. A worm may be taken with its head at either end
-# of the pattern's axis, which changes the sign for all of them.
+# The curvatures that were found against the true ones. They are bends over scales: a larger pattern
+# that is bent less and scaled down looks alike. A worm may be taken with its head at either end of
+# the pattern's axis, which changes the sign for all of them.
 
-found, true = model.parameters_[:, -1], worms.parameters[:, -1]
+found, true = (lam[:, -1] / lam[:, 3] for lam in (model.parameters_, worms.parameters))
 sign = np.sign((found * true).sum())
 fig, ax = plt.subplots(figsize=(3.6, 3.4), layout="constrained")
 ax.plot(true, sign * found, "o")
 ax.axline((0, 0), slope=1, color="grey", lw=1)
-ax.set(xlabel="true bend", ylabel="bend found")
+ax.set(xlabel="true curvature", ylabel="curvature found")
