@@ -24,6 +24,7 @@ from patternfold.learning.choose_patterns import chosen_count
 from patternfold.learning.joint import JointProblem
 from patternfold.learning.joint_settings import JointSettings
 from patternfold.learning.schedules import (
+    MODERATE_ALPHA,
     RELATIVE_ALPHA,
     AlphaSchedule,
     BetaSchedule,
@@ -177,7 +178,7 @@ def _is_zero(alpha: Any) -> bool:
 
 def _alpha(alpha: Any) -> AlphaSchedule:
     if alpha is None:
-        return SigmoidAlpha()
+        return MODERATE_ALPHA
     if isinstance(alpha, str):
         return RELATIVE_ALPHA
     if isinstance(alpha, SigmoidAlpha):

@@ -69,11 +69,11 @@ class JPATS(NearestManifold):
         atom reaches the brightest pixel of an image, on average.
     alpha : float, callable, "auto" or "cv", optional
         α, or a function of the iteration 1, 2, ..., in units of the images' mean squared norm,
-        which is 1 in the paper; by default from 0.5 to 10 along a sigmoid. With "auto" it rises
-        from 0.1 to 2 in units of the mean ``|f|``. With "cv" it is chosen among such schedules,
-        and C among multiples of itself, by what patterns of two thirds of the images misclassify
-        of the last third: 12 fits for α and 6 for C. With 0 every class is learned alone, as by
-        `PATS`.
+        which is 1 in the paper; by default from 0.5 to 4 along a sigmoid, where the paper goes to
+        10. With "auto" it rises from 0.1 to 2 in units of the mean ``|f|``. With "cv" it is chosen
+        among such schedules, and C among multiples of itself, by what patterns of two thirds of the
+        images misclassify of the last third: 12 fits for α and 6 for C. With 0 every class is
+        learned alone, as by `PATS`.
     beta : float or callable, optional
         β of the sigmoid, or a function of f before and I after an iteration, in units as those of
         α; by default a logistic fit.

@@ -8,11 +8,11 @@ from patternfold.learning.acceptance import Acceptance, no_worse
 from patternfold.learning.joint import JointProblem
 from patternfold.learning.problem import Settings
 from patternfold.learning.schedules import (
+    MODERATE_ALPHA,
     AlphaInUnits,
     AlphaSchedule,
     BetaSchedule,
     ConstantBeta,
-    SigmoidAlpha,
     fit_beta,
 )
 
@@ -29,7 +29,7 @@ class JointSettings:
     n_patterns: tuple[int, ...] = ()
     n_joint: int = 4
     max_coef: float = 1.0
-    alpha: AlphaSchedule = field(default_factory=SigmoidAlpha)
+    alpha: AlphaSchedule = MODERATE_ALPHA
     beta: BetaSchedule | ConstantBeta = field(default_factory=lambda: BetaSchedule(fit_beta))
     n_base_updates: int = 1
     significance: float = 0.01
