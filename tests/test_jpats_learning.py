@@ -9,6 +9,7 @@ from scipy import optimize
 
 import patternfold as pf
 from patternfold import datasets
+from patternfold.estimators.joint_options import joint_settings
 from patternfold.learning.acceptance import by_class, must_fall, must_not_rise, no_worse
 from patternfold.learning.effort import LEARNING, Effort
 from patternfold.learning.joint import (
@@ -109,6 +110,10 @@ def test_alpha_schedules():
     assert ConstantAlpha(2.0)(7) == 2.0
     assert alpha(6, 0.1) == alpha(6)
     assert SigmoidAlpha(relative=True)(6, 0.1) == pytest.approx(0.525)
+    # By default it ends lower than in the paper, which all atoms together would overdo.
+    estimator = pf.JPATS()
+    estimator.classes_ = np.arange(2)
+    assert joint_settings(estimator, 0).alpha(30) == pytest.approx(4)
 
 
 def test_beta_is_the_logistic_fit(rng):

@@ -37,7 +37,7 @@ from patternfold.learning.observations import Observations
 from patternfold.learning.state import ASKED_TO_STOP
 from patternfold.learning.stream import stack as stacks
 from patternfold.persistence.mixture import _is_tree
-from patternfold.show.pages import explorer, report
+from patternfold.show.pages import explorer
 from patternfold.show.pages.tree import INK, colour_of, tree_svg
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -166,7 +166,7 @@ def test_files(fitted, tmp_path):
 def test_report_and_explorer_show_groups_by_fit(fitted):
     model, X, _ = fitted
     names = [f"<b>{i}&.png" for i in range(len(X))]
-    page = report(model, X=X, names=names)
+    page = model.report(X=X, names=names)
     for words in ("Group 1", "Group 2", "No group", "How parts were merged", "images in no group"):
         assert words in page.html
     assert f"{model.proportions_[0]:.1%}" in page.html

@@ -88,7 +88,7 @@ def test_jpats_comes_back(tmp_path):
 
 def test_aligned_views_come_back(tmp_path):
     model, images, labels = small_views_classifier()
-    save(model, tmp_path / "model.ptm")
+    model.save(tmp_path / "model.ptm")
     loaded = load(tmp_path / "model.ptm")
     assert loaded.predict(images).tolist() == labels.tolist()
     scores = model.decision_function(images)

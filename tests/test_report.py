@@ -180,7 +180,7 @@ def test_report_on_a_classifier(tmp_path):
     assert {"The patterns", "Learning"} <= set(found.headings)
     labels = labels.copy()
     labels[:2] = "dot"  # two bars that are called dots
-    page = report(model, tmp_path / "report.html", images, labels)
+    page = model.report(tmp_path / "report.html", images, labels)
     found = Collector(page.html)
     assert {"Confusions", "Misclassified images"} <= set(found.headings)
     assert "83.3% of 12" in page.html
@@ -227,6 +227,6 @@ def test_reports_without_an_error_path():
 
 def test_report_on_aligned_views():
     model, images, labels = small_views_classifier()
-    found = Collector(report(model, None, images, labels).html)
+    found = Collector(model.report(None, images, labels).html)
     assert "Confusions" in found.headings
     assert "Learning" not in found.headings

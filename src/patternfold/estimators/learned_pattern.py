@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from patternfold.estimators.images import (
 )
 from patternfold.estimators.options import lighting_of
 from patternfold.estimators.remarks import Evidence, Remark, remarks_on
+from patternfold.estimators.saving import SavingMixin
 from patternfold.estimators.streams import in_blocks
 from patternfold.estimators.symmetric import learned_symmetry
 from patternfold.learning.effort import Effort
@@ -36,7 +36,7 @@ from patternfold.model.transformations import AbstractTransformation
 from patternfold.numerics.precision import precision
 
 
-class LearnedPattern(TransformerMixin, ImageEstimator):
+class LearnedPattern(SavingMixin, TransformerMixin, ImageEstimator):
     """An estimator that has learned one pattern; how it has is left to others."""
 
     takes_missing: ClassVar[bool] = True
@@ -200,21 +200,6 @@ class LearnedPattern(TransformerMixin, ImageEstimator):
         """Return the names of the transformation parameters."""
         check_is_fitted(self)
         return np.array(self.transformation_.parameters.names, dtype=object)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file that `patternfold.load` reads."""
-        from patternfold.persistence import save
-
-        save(self, path)
-
-    def report(self, path: str | Path | None = None, X: Any = None, **options: Any) -> Any:
-        """Write a page with options, remarks, curves and pictures; see `patternfold.show.pages`.
-
-        With images ``X`` it also shows their alignment, and those that fit worst.
-        """
-        from patternfold.show.pages import report
-
-        return report(self, path, X, **options)
 
     @property
     def symmetry_(self) -> Symmetry:

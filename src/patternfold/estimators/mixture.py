@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from patternfold.estimators.images import ImageEstimator, Pixels, as_weights, pi
 from patternfold.estimators.mixture_fitted import at_places, store_mixture, store_shares
 from patternfold.estimators.mixture_images import Given, compared_images, given_images, raised_by
 from patternfold.estimators.mixture_options import check_mixture, mixture_settings
+from patternfold.estimators.saving import SavingMixin
 from patternfold.estimators.stack_mixture import fit_mixture
 from patternfold.estimators.streams import in_blocks
 from patternfold.files.stacks import as_stack
@@ -32,7 +32,7 @@ from patternfold.model.units import Bound
 from patternfold.numerics.precision import precision
 
 
-class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
+class PatternMixture(SavingMixin, ClusterMixin, TransformerMixin, ImageEstimator):
     """Sort unaligned images into kinds, and learn the patterns of each.
 
     Many *parts* are learned first: each image belongs to the parts that fit it best in any pose,
@@ -281,12 +281,6 @@ class PatternMixture(ClusterMixin, TransformerMixin, ImageEstimator):
             found, squares = self.mixture_.assign(images), images.squares
         total = (weights * squares).sum()
         return float(1 - (weights * found.square).sum() / total) if total else 1.0
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file that `patternfold.load` reads."""
-        from patternfold.persistence import save
-
-        save(self, path)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names of the distances: pattern0, pattern1, ..."""

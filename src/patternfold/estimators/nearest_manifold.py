@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from patternfold.estimators.class_manifolds import ClassManifolds
 from patternfold.estimators.images import pixels_to_project
 from patternfold.estimators.probabilities import ProbabilityMixin
+from patternfold.estimators.saving import SavingMixin
 from patternfold.estimators.streams import in_blocks
 from patternfold.estimators.symmetric import learned_symmetries
 from patternfold.learning.effort import Effort
@@ -20,7 +20,7 @@ from patternfold.learning.project import Projection
 from patternfold.model.symmetry import Symmetry
 
 
-class NearestManifold(ProbabilityMixin, ClassifierMixin, ClassManifolds):
+class NearestManifold(SavingMixin, ProbabilityMixin, ClassifierMixin, ClassManifolds):
     """An estimator that has learned manifolds of classes; how it has is left to others."""
 
     outlier_threshold_: float
@@ -76,9 +76,3 @@ class NearestManifold(ProbabilityMixin, ClassifierMixin, ClassManifolds):
         """Turns and mirrors that leave each pattern as it is."""
         check_is_fitted(self)
         return learned_symmetries(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file that `patternfold.load` reads."""
-        from patternfold.persistence import save
-
-        save(self, path)

@@ -19,6 +19,7 @@ from patternfold.estimators.jpats import JPATS
 from patternfold.estimators.kernel_machine import as_kernel_machine, fit_kernel_machine
 from patternfold.estimators.pats import PATS
 from patternfold.estimators.probabilities import ProbabilityMixin
+from patternfold.estimators.saving import SavingMixin
 from patternfold.estimators.stack_classes import DECIDING, spread_over_classes, stack_pixels
 from patternfold.estimators.streams import in_blocks
 from patternfold.estimators.view_variants import check_variants, count_of, variants
@@ -41,7 +42,7 @@ PENALTY = 10.0
 """C of the support vector machine. Between 3 and 100 it hardly matters."""
 
 
-class AlignedViewsClassifier(ProbabilityMixin, ClassifierMixin, ImageEstimator):
+class AlignedViewsClassifier(SavingMixin, ProbabilityMixin, ClassifierMixin, ImageEstimator):
     """Classify images whatever their transformation: aligned views and a classifier on them.
 
     Parameters
