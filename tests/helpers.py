@@ -89,7 +89,8 @@ def small_views_classifier(features="gradients"):
     shared = {name: getattr(jpats, name) for name in names}
     views = AlignedViews(features=features, image_shape=SHAPE)
     own = {"patterns_": jpats.patterns_, "transformation_": jpats.transformation_}
-    vars(views).update(shared | own | {"lighting_": PLAIN})
+    fitted = {"lighting_": PLAIN, "relative_": features == "gradients"}
+    vars(views).update(shared | own | fitted)
     model = AlignedViewsClassifier(2, transformation="similarity", features=features)
     machine = SVC(C=10).fit(views.transform(images), labels)
     vars(model).update(shared | {"views_": views, "classifier_": machine})

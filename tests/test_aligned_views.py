@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import patternfold as pf
 from patternfold import datasets
 from patternfold.estimators import views_classifier
+from patternfold.estimators.aligned_views import WEIGHT
 from patternfold.estimators.gradients import oriented_gradients
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -64,6 +65,20 @@ def classes():
 @pytest.fixture(scope="module")
 def learner():
     return pf.PATS(n_atoms=3, transformation=FAMILY, n_starts=1, n_exchanges=0, random_state=0)
+
+
+def test_gradients_do_not_depend_on_brightness(classes, learner):
+    """Distances of pixels from 0 to 255 must not outweigh gradients, which are below 1."""
+    X, y, X_test, _ = classes
+    views = pf.AlignedViews(learner, features="gradients").fit(X, y)
+    features = views.transform(X_test)
+    shares = features[:, -2:]
+    norms = np.linalg.norm(X_test.reshape(len(X_test), -1), axis=1, keepdims=True)
+    pixels = pf.AlignedViews(learner).fit(X, y).transform(X_test)
+    np.testing.assert_allclose(shares * norms, WEIGHT * pixels[:, -2:], rtol=1e-6)
+    # Patterns and images times a power of two, which changes nothing in rounding.
+    views.patterns_ = [p.replace(256 * p.coef, p.gamma) for p in views.patterns_]
+    np.testing.assert_allclose(views.transform(256 * X_test), features, rtol=1e-5, atol=1e-6)
 
 
 def test_views_are_aligned(classes, learner):
