@@ -223,6 +223,13 @@ def test_joint_correction_lowers_the_smooth_error(joint, monkeypatch):
     assert wrong == sorted(wrong, reverse=True)
 
 
+def test_some_steps_are_taken_whatever_images_held_out_tell(joint, monkeypatch):
+    problem, state = joint
+    monkeypatch.setattr(tuning, "steps_that_serve", lambda start, held, most: 0)
+    assert list(tune(problem, state, ConstantAlpha(10.0), LEARNING, 6))
+    assert not list(tune(problem, state, ConstantAlpha(10.0), LEARNING, 0))
+
+
 def test_images_held_out_do_not_depend_on_the_order(joint, rng):
     problem, state = joint
     held = held_out(problem, state)

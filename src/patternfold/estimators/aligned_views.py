@@ -109,6 +109,8 @@ class AlignedViews(TransformerMixin, ClassManifolds):
     1.0
     """
 
+    relative_: bool = False
+
     def __init__(
         self,
         manifold_learner: PATS | JPATS | None = None,

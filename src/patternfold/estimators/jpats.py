@@ -89,7 +89,7 @@ class JPATS(NearestManifold):
         Rejected iterations in a row before joint selection ends; each has another α and β.
     n_tuning : int, default=30
         Most steps of the joint correction at the end. It is tried without a third of the images
-        first, and takes as many steps as lower the error of these.
+        first, and takes as many steps as lower the error of these, at least three.
     outlier_threshold : float or "calibrate", optional
         Images farther than this from every manifold get the ``outlier_label``; "calibrate" takes
         the distance that 2.5 % of the training images exceed.

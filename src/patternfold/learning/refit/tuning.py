@@ -40,6 +40,12 @@ TOLERANCE = 1e-4
 
 RULE = Damping(start=0.1, least=1e-6, most=1e4)
 
+LEAST_STEPS = 3
+"""Steps that are taken whatever images held out tell. These have served to learn the patterns and
+so are nearer to them than new ones: where images are few they often say that no step serves. With
+ten digits of each kind three lowered the error on new ones in 8 of 10 cases, by 1.1 points in the
+median."""
+
 HELD_OUT = 3
 """One in so many images tells how long the correction serves images it does not see."""
 
@@ -59,7 +65,8 @@ def tune(
     scales = state.margins(labels).f, state.own_squares(labels)
     last = alpha(LAST_ITERATION, margin_scale(*scales))
     start = SmoothError(problem, state, last, usual_beta(*scales), effort)
-    max_iter = steps_that_serve(start, held_out(problem, state), max_iter)
+    served = steps_that_serve(start, held_out(problem, state), max_iter)
+    max_iter = max(served, min(LEAST_STEPS, max_iter))
     fewest, best = state.errors(problem)[0], None
     for point in descend(start, max_iter, TOLERANCE, RULE):
         wrong = point.state.errors(problem)[0]
