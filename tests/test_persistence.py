@@ -13,7 +13,6 @@ from helpers import small_jpats, small_model, small_views_classifier
 from model_files import members_of, npy, refused, saved_model, write
 
 import patternfold as pf
-from patternfold.estimators.aligned_views import WEIGHT
 from patternfold.learning.select.solvers import Dca, as_solver
 from patternfold.persistence import FORMAT, ModelFileError, load, read_model_file, save
 
@@ -109,13 +108,12 @@ def test_views_without_a_word_on_distances_have_those_of_the_images(tmp_path):
     model.save(tmp_path / "model.ptm")
     members = members_of(tmp_path / "model.ptm")
     description = json.loads(members["model.json"])
-    assert description.pop("relative") is True
+    assert description.pop("distance_unit") == 0.5
     write(tmp_path / "first.ptm", members | {"model.json": json.dumps(description)})
     first, now = (
         load(tmp_path / name).views_.transform(images) for name in ("first.ptm", "model.ptm")
     )
-    norms = np.linalg.norm(images.reshape(len(images), -1), axis=1, keepdims=True)
-    np.testing.assert_allclose(WEIGHT * first[:, -2:], now[:, -2:] * norms, rtol=1e-6)
+    np.testing.assert_allclose(2 * first[:, -2:], now[:, -2:], rtol=1e-6)
     np.testing.assert_array_equal(first[:, :-2], now[:, :-2])
 
 

@@ -22,6 +22,7 @@ from patternfold.estimators.pats import PATS
 from patternfold.estimators.stack_classes import StackPixels, stack_pixels
 from patternfold.estimators.streams import in_blocks
 from patternfold.estimators.view_stages import lit, views_of_chunk
+from patternfold.files.stacks import Stack
 from patternfold.learning.amplitude import Amplitude
 from patternfold.learning.effort import Effort, as_effort
 from patternfold.learning.fitted import fitted_manifolds
@@ -37,8 +38,11 @@ FEATURES = {"pixels": "pixel", "gradients": "gradient"}
 """What can stand for a view, and the name of one value of it."""
 
 WEIGHT = 2.0
-"""Of distances as shares of the image's norm, beside gradients, whose norm is about 6 in each view.
+"""Of distances as shares of the images' norm, beside gradients, whose norm is about 6 in each view.
 Few images are told apart better than with 1, many as well; from 6 on all are told apart worse."""
+
+FIRST_OF_STACK = 1024
+"""Images of a stack that tell how bright they are."""
 
 
 class Seen(NamedTuple):
@@ -85,8 +89,9 @@ class AlignedViews(TransformerMixin, ClassManifolds):
         Class labels.
     loss_, prior_
         The loss with its scale, and the prior on λ of each pattern, as in `JPATS`.
-    relative_ : bool
-        Whether distances are divided by the norms of the images.
+    distance_unit_ : float
+        What distances beside gradients are divided by: half the usual norm of the images learned
+        from, or half of each image's own where images have gains. 1 beside pixels.
     stop_reason_ : str
         Why learning stopped.
     image_shape_, transformation_, n_features_in_
@@ -109,7 +114,7 @@ class AlignedViews(TransformerMixin, ClassManifolds):
     1.0
     """
 
-    relative_: bool = False
+    distance_unit_: float = 1.0
 
     def __init__(
         self,
@@ -152,7 +157,9 @@ class AlignedViews(TransformerMixin, ClassManifolds):
             else:
                 self._fit_class_by_class(learner, pixels, labels, weights)
             self.lighting_ = lighting_of(learner)
-            self.relative_ = self.lighting_.gain or self.features == "gradients"
+            self.distance_unit_ = 1.0
+            if self.features == "gradients":
+                self.distance_unit_ = (1.0 if self.lighting_.gain else usual_norm(rows)) / WEIGHT
         return self
 
     def _fit_class_by_class(
@@ -193,10 +200,10 @@ class AlignedViews(TransformerMixin, ClassManifolds):
 
         ``effort`` and ``sample_mask`` are those of `patternfold.project`. Pixels and distances of
         images that are not within 2⁻¹⁶ and 2¹⁷ are divided by a power of two, the same for all
-        images. Gradients do not depend on how bright an image is, and neither do the distances
-        beside them, which are divided by half its norm. Where images have gains and offsets of
-        their own, views are less the offset, and views and distances are divided by the image's
-        norm about its mean.
+        images. Gradients do not depend on how bright images are, and neither do the distances
+        beside them, which are in units of half their usual norm. Where images have gains and
+        offsets of their own, views are less the offset, and views and distances are divided by the
+        image's norm about its mean.
         """
         check_is_fitted(self)
         return self._seen(pixels_of(self, X, sample_mask, reset=False), effort).features
@@ -224,10 +231,11 @@ class AlignedViews(TransformerMixin, ClassManifolds):
             square, offset = (np.take_along_axis(v, best, 1) for v in (found.square, found.offset))
             lam = np.take_along_axis(found.lam, best[:, :, None], axis=1)
             parts = [self._views(images, lam, offset)]
-            norms = np.sqrt(images.squares) if self.relative_ else np.ones(len(rows))
-            weight = WEIGHT if self.relative_ and self.features == "gradients" else 1.0
+            norms = np.sqrt(images.squares) if lighting.gain else np.ones(len(rows))
+            unit = np.array([self.distance_unit_])
+            unit = unit if lighting.gain else amplitude.lowered(unit)
         if self.distances:
-            parts.append(weight * np.sqrt(square) / np.where(norms > 0, norms, 1)[:, None])
+            parts.append(np.sqrt(square) / (unit * np.where(norms > 0, norms, 1))[:, None])
         if self.parameters:
             parts.append(lam.reshape(len(rows), -1))
         features = np.concatenate(parts, axis=1).astype(rows.dtype, copy=False)
@@ -305,6 +313,16 @@ class AlignedViews(TransformerMixin, ClassManifolds):
             )
         fresh: Any = class_by_class(learner, self.n_patterns) if several else clone(learner)
         return fresh.set_params(image_shape=self.image_shape_)
+
+
+def usual_norm(rows: Any) -> float:
+    """The root of the images' mean squared norm; 1 where all are blank."""
+    images = rows.images(0, min(len(rows), FIRST_OF_STACK)) if isinstance(rows, Stack) else rows
+    images = np.nan_to_num(np.asarray(images, np.float64).reshape(len(images), -1))
+    peak = float(np.abs(images).max(initial=0.0))
+    if not 0 < peak < np.inf:
+        return 1.0
+    return peak * float(np.sqrt(((images / peak) ** 2).sum(axis=1).mean()))
 
 
 def class_by_class(learner: Any, n_patterns: Any) -> JPATS:

@@ -108,7 +108,7 @@ def pack_aligned_views(model: AlignedViewsClassifier) -> Payload:
         "C": machine.C,
         "gamma": machine.gamma,
         "features": views.features,
-        "relative": views.relative_,
+        "distance_unit": views.distance_unit_,
         "stop_reason": model.stop_reason_,
         **_describe_shared(model, views),
     }
@@ -146,10 +146,11 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     classes, patterns = shared["classes_"], shared.pop("patterns_")
     remembered = {"patterns_": patterns, "image_shape": shared["image_shape_"]}
     remembered["n_patterns"] = model.n_patterns
-    lighting = lighting_of(model)
     # Older files do not say it: distances beside gradients were in the unit of the images.
-    relative = take({"relative": lighting.gain} | description, "relative", bool)
-    remembered |= {"lighting_": lighting, "relative_": relative}
+    unit = take({"distance_unit": 1.0} | description, "distance_unit", float)
+    if not 0 < unit < np.inf:
+        raise ValueError(f"'distance_unit' must be positive, not {unit}")
+    remembered |= {"lighting_": lighting_of(model), "distance_unit_": unit}
     vars(views).update(shared | remembered)
     machine = _build_machine(description, arrays, classes)
     if machine.support_vectors_.shape[1] != views._n_features_out:
