@@ -89,7 +89,7 @@ def small_views_classifier(features="gradients"):
     shared = {name: getattr(jpats, name) for name in names}
     views = AlignedViews(features=features, image_shape=SHAPE)
     own = {"patterns_": jpats.patterns_, "transformation_": jpats.transformation_}
-    fitted = {"lighting_": PLAIN, "distance_unit_": 0.5 if features == "gradients" else 1.0}
+    fitted = {"lighting_": PLAIN, "distance_unit_": 0.5 if features == "gradients" else None}
     vars(views).update(shared | own | fitted)
     model = AlignedViewsClassifier(2, transformation="similarity", features=features)
     machine = SVC(C=10).fit(views.transform(images), labels)

@@ -89,9 +89,9 @@ class AlignedViews(TransformerMixin, ClassManifolds):
         Class labels.
     loss_, prior_
         The loss with its scale, and the prior on λ of each pattern, as in `JPATS`.
-    distance_unit_ : float
+    distance_unit_ : float or None
         What distances beside gradients are divided by: half the usual norm of the images learned
-        from, or half of each image's own where images have gains. 1 beside pixels.
+        from, or half of each image's own where images have gains. None beside pixels.
     stop_reason_ : str
         Why learning stopped.
     image_shape_, transformation_, n_features_in_
@@ -114,7 +114,7 @@ class AlignedViews(TransformerMixin, ClassManifolds):
     1.0
     """
 
-    distance_unit_: float = 1.0
+    distance_unit_: float | None = None
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class AlignedViews(TransformerMixin, ClassManifolds):
             else:
                 self._fit_class_by_class(learner, pixels, labels, weights)
             self.lighting_ = lighting_of(learner)
-            self.distance_unit_ = 1.0
+            self.distance_unit_ = None
             if self.features == "gradients":
                 self.distance_unit_ = (1.0 if self.lighting_.gain else usual_norm(rows)) / WEIGHT
         return self
@@ -232,8 +232,10 @@ class AlignedViews(TransformerMixin, ClassManifolds):
             lam = np.take_along_axis(found.lam, best[:, :, None], axis=1)
             parts = [self._views(images, lam, offset)]
             norms = np.sqrt(images.squares) if lighting.gain else np.ones(len(rows))
-            unit = np.array([self.distance_unit_])
-            unit = unit if lighting.gain else amplitude.lowered(unit)
+            unit = np.ones(1)
+            if self.distance_unit_ is not None:
+                unit *= self.distance_unit_
+                unit = unit if lighting.gain else amplitude.lowered(unit)
         if self.distances:
             parts.append(np.sqrt(square) / (unit * np.where(norms > 0, norms, 1))[:, None])
         if self.parameters:
@@ -318,11 +320,12 @@ class AlignedViews(TransformerMixin, ClassManifolds):
 def usual_norm(rows: Any) -> float:
     """The root of the images' mean squared norm; 1 where all are blank."""
     images = rows.images(0, min(len(rows), FIRST_OF_STACK)) if isinstance(rows, Stack) else rows
-    images = np.nan_to_num(np.asarray(images, np.float64).reshape(len(images), -1))
+    images = np.nan_to_num(np.asarray(images).reshape(len(images), -1))
     peak = float(np.abs(images).max(initial=0.0))
     if not 0 < peak < np.inf:
         return 1.0
-    return peak * float(np.sqrt(((images / peak) ** 2).sum(axis=1).mean()))
+    squares = np.square(images / peak).sum(axis=1, dtype=np.float64)
+    return peak * float(np.sqrt(squares.mean()))
 
 
 def class_by_class(learner: Any, n_patterns: Any) -> JPATS:

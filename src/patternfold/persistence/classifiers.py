@@ -147,8 +147,8 @@ def unpack_aligned_views(payload: Payload) -> AlignedViewsClassifier:
     remembered = {"patterns_": patterns, "image_shape": shared["image_shape_"]}
     remembered["n_patterns"] = model.n_patterns
     # Older files do not say it: distances beside gradients were in the unit of the images.
-    unit = take({"distance_unit": 1.0} | description, "distance_unit", float)
-    if not 0 < unit < np.inf:
+    unit = description.get("distance_unit")
+    if unit is not None and not 0 < (unit := take(description, "distance_unit", float)) < np.inf:
         raise ValueError(f"'distance_unit' must be positive, not {unit}")
     remembered |= {"lighting_": lighting_of(model), "distance_unit_": unit}
     vars(views).update(shared | remembered)
